@@ -1,0 +1,173 @@
+import { z } from 'zod';
+import { UserError } from './errors.ts';
+import { parsePlans, type Plans } from './plans.ts';
+import {
+  BASE_URL,
+  boolean,
+  integer,
+  JWKS_URL,
+  JWT_PUBLIC_KEY,
+  JWT_SECRET,
+  MYSQL_URL,
+  oneOf,
+  REDIS_PREFIX,
+  REDIS_URL,
+  text,
+  type MysqlAddress,
+  type RedisAddress,
+  type Setting,
+} from './settings.ts';
+
+/** The roles a process can run in; the first argument of the entry file. */
+export const ROLES = ['api', 'worker', 'migrate', 'token', 'local'] as const;
+export type Role = (typeof ROLES)[number];
+
+export interface MysqlConfig extends MysqlAddress {
+  /** Connections that one process opens at most. */
+  poolSize: number;
+}
+
+export interface RedisConfig extends RedisAddress {
+  /** Namespace of every key, so that several installations can share one Redis. */
+  prefix: string;
+}
+
+/** How tokens are checked: by exactly one of the three keys, in roles that check any. */
+export interface JwtConfig {
+  /** HS256 key, at least 32 bytes. */
+  secret: string;
+  /** PEM. */
+  publicKey: string;
+  jwksUrl: string;
+  issuer: string;
+  audience: string;
+  /** Claim that names the user's plan. */
+  planClaim: string;
+}
+
+export interface Config {
+  host: string;
+  port: number;
+  internalPort: number;
+  /** Public address without a trailing slash; endpoint URLs are built from it, never from Host. */
+  baseUrl: string;
+  mysql: MysqlConfig;
+  redis: RedisConfig;
+  jwt: JwtConfig;
+  logLevel: string;
+  plans: Plans;
+  defaultPlan: string;
+  trustProxyHops: number;
+  /** Management requests of one user, and signature checks of one address, a minute; 0 = no limit. */
+  apiRateLimitPerMinute: number;
+  verifyRateLimitPerMinute: number;
+  /** Bytes of request bodies that one API process holds in memory at most. */
+  intakeMaxBytes: number;
+  /** Time between "not ready" and closing the listener, so that load balancers notice. */
+  drainDelayMs: number;
+  /** Time that a stopping process gives its work before it closes regardless. */
+  shutdownTimeoutMs: number;
+  workerConcurrency: number;
+  /** A dead worker's jobs are taken over after about this long. */
+  jobLockMs: number;
+  /** How long an expired endpoint stays readable for its owner before it is removed. */
+  expiredGraceHours: number;
+  dataDir: string;
+  /** Which of MySQL and Redis the user brings along (`npm start` runs private ones otherwise). */
+  external: { mysql: boolean; redis: boolean };
+}
+
+type Env = Record<string, string | undefined>;
+
+/**
+ * Reads every setting from the environment. An empty value counts as unset.
+ *
+ * @throws UserError naming each refused variable and what it must be
+ */
+export function readConfig(env: Env, role: Role): Config {
+  const problems: string[] = [];
+  const get = <T>(setting: Setting<T>, fallback: T): T => {
+    const value = env[setting.name];
+    if (value === undefined || value === '') return fallback;
+    try {
+      return setting.parse(value);
+    } catch (error) {
+      const why = error instanceof z.ZodError ? '' : `: ${(error as Error).message}`;
+      const shown = setting.secret ? '' : ` (it is ${JSON.stringify(value.slice(0, 200))})`;
+      problems.push(`${setting.name} must be ${setting.expects}${shown}${why}`);
+      return fallback;
+    }
+  };
+
+  const port = get(integer('PORT', 0, 65_535), 8080);
+  const plans = get({ name: 'PLANS', expects: 'a JSON object of plans', parse: parsePlans }, parsePlans(undefined));
+  const defaultPlan = get(
+    oneOf('DEFAULT_PLAN', [...plans.keys()]),
+    'free',
+  );
+  const mysqlUrl = get(MYSQL_URL, undefined);
+  const redisUrl = get(REDIS_URL, undefined);
+
+  const config: Config = {
+    host: get(text('HOST', 'an address to listen on'), '0.0.0.0'),
+    port,
+    internalPort: get(integer('INTERNAL_PORT', 0, 65_535), 9090),
+    baseUrl: get(BASE_URL, `http://localhost:${port}`),
+    mysql: {
+      host: mysqlUrl?.host ?? get(text('MYSQL_HOST', 'a host name'), '127.0.0.1'),
+      port: mysqlUrl?.port ?? get(integer('MYSQL_PORT', 1, 65_535), 3306),
+      user: mysqlUrl?.user ?? get(text('MYSQL_USER', 'a user name'), 'hookbay'),
+      password: mysqlUrl?.password ?? get(text('MYSQL_PASSWORD', 'a password'), ''),
+      database: mysqlUrl?.database ?? get(text('MYSQL_DATABASE', 'a database name'), 'hookbay'),
+      poolSize: get(integer('MYSQL_POOL_SIZE', 2, 1000), 10),
+    },
+    redis: {
+      host: redisUrl?.host ?? get(text('REDIS_HOST', 'a host name'), '127.0.0.1'),
+      port: redisUrl?.port ?? get(integer('REDIS_PORT', 1, 65_535), 6379),
+      username: redisUrl ? redisUrl.username : get<string | undefined>(text('REDIS_USERNAME', 'a user name'), undefined),
+      password: redisUrl ? redisUrl.password : get<string | undefined>(text('REDIS_PASSWORD', 'a password'), undefined),
+      db: redisUrl?.db ?? get(integer('REDIS_DB', 0, 1_000_000), 0),
+      tls: redisUrl?.tls ?? get(boolean('REDIS_TLS'), false),
+      prefix: get(REDIS_PREFIX, 'hookbay'),
+    },
+    jwt: {
+      secret: get(JWT_SECRET, ''),
+      publicKey: get(JWT_PUBLIC_KEY, ''),
+      jwksUrl: get(JWKS_URL, ''),
+      issuer: get(text('JWT_ISSUER', 'the iss claim of your tokens'), ''),
+      audience: get(text('JWT_AUDIENCE', 'an aud claim of your tokens'), ''),
+      planClaim: get(text('JWT_PLAN_CLAIM', 'the name of a claim'), 'plan'),
+    },
+    logLevel: get(oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']), 'info'),
+    plans,
+    defaultPlan,
+    trustProxyHops: get(integer('TRUST_PROXY_HOPS', 0, 20), 0),
+    apiRateLimitPerMinute: get(integer('API_RATE_LIMIT_PER_MINUTE', 0, 1_000_000_000), 6_000),
+    verifyRateLimitPerMinute: get(integer('VERIFY_RATE_LIMIT_PER_MINUTE', 0, 1_000_000_000), 600),
+    intakeMaxBytes: get(integer('INTAKE_MAX_BYTES', 1024 * 1024, 2 ** 40), 256 * 1024 * 1024),
+    drainDelayMs: get(integer('DRAIN_DELAY_MS', 0, 600_000), 0),
+    shutdownTimeoutMs: get(integer('SHUTDOWN_TIMEOUT_MS', 1, 600_000), 25_000),
+    workerConcurrency: get(integer('WORKER_CONCURRENCY', 1, 1000), 64),
+    jobLockMs: get(integer('JOB_LOCK_MS', 1000, 600_000), 30_000),
+    expiredGraceHours: get(integer('EXPIRED_GRACE_HOURS', 0, 8_760), 24),
+    dataDir: get(text('DATA_DIR', 'a folder'), '.hookbay'),
+    external: {
+      mysql: Boolean(env['MYSQL_URL'] || env['MYSQL_HOST']),
+      redis: Boolean(env['REDIS_URL'] || env['REDIS_HOST']),
+    },
+  };
+
+  if (!plans.has(defaultPlan) && !env['DEFAULT_PLAN']) problems.push(`DEFAULT_PLAN must be one of ${[...plans.keys()].join(', ')}`);
+  problems.push(...keyProblems(env, role));
+  if (problems.length > 0) throw new UserError(`Hookbay cannot start:\n${problems.join('\n')}`);
+  return config;
+}
+
+/** The role "token" signs by the secret; the API checks by one key, so that nobody has to wonder which. */
+function keyProblems(env: Env, role: Role): string[] {
+  const set = ['JWT_SECRET', 'JWT_PUBLIC_KEY', 'JWKS_URL'].filter((name) => env[name] !== undefined && env[name] !== '');
+  if (role === 'token' && !set.includes('JWT_SECRET')) return [`JWT_SECRET must be ${JWT_SECRET.expects}; it is not set (try: openssl rand -base64 48)`];
+  if (role !== 'api' || set.length === 1) return [];
+  if (set.length > 1) return [`JWT_SECRET, JWT_PUBLIC_KEY and JWKS_URL exclude each other; ${set.join(' and ')} are set`];
+  return [`JWT_SECRET must be ${JWT_SECRET.expects}; it is not set (try: openssl rand -base64 48), and neither is JWT_PUBLIC_KEY or JWKS_URL`];
+}

@@ -1,0 +1,88 @@
+import { isUtf8 } from 'node:buffer';
+import type { CapturedRequest } from './captured-request.ts';
+
+/** Below this, what a body becomes in JSON matters little. */
+const SMALL_BODY_BYTES = 64 * 1024;
+
+/** Data of a capture job: plain JSON, because that is what BullMQ stores. */
+export interface CaptureBatchJob {
+  v: 1;
+  /** UTC day, `YYYY-MM-DD`, that its captures count for. */
+  day: string;
+  captures: EncodedCapture[];
+}
+
+/** A captured request in JSON: `b` is the body as text, `b64` as base64 where it is no UTF-8 or JSON would blow it up. */
+export interface EncodedCapture {
+  id: string;
+  endpoint: string;
+  user: string;
+  method: string;
+  target: string;
+  headers: string[];
+  ip: string;
+  b?: string;
+  b64?: string;
+}
+
+/** A decoded capture that knows whether its body is text. */
+export interface DecodedCapture extends CapturedRequest {
+  isUtf8: boolean;
+}
+
+export function encodeBatch(day: string, captures: readonly CapturedRequest[]): CaptureBatchJob {
+  return { v: 1, day, captures: captures.map(encodeCapture) };
+}
+
+/** @throws Error when the job was written in a form that this version does not know */
+export function decodeBatch(job: CaptureBatchJob): DecodedCapture[] {
+  if (job.v !== 1) throw new Error(`unknown capture batch version ${String(job.v)}: is the worker older than the API?`);
+  return job.captures.map(decodeCapture);
+}
+
+export function encodeCapture(capture: CapturedRequest): EncodedCapture {
+  const { id, endpointId, userId, method, target, rawHeaders, ip, body } = capture;
+  return {
+    id,
+    endpoint: endpointId,
+    user: userId,
+    method,
+    target,
+    headers: rawHeaders,
+    ip,
+    ...(isUtf8(body) && !growsInJson(body) ? { b: body.toString('utf8') } : { b64: body.toString('base64') }),
+  };
+}
+
+/**
+ * Bytes that a capture takes in a job, roughly: base64 grows a third, JSON quoting a little,
+ * and the rest is names and punctuation.
+ */
+export function encodedSize(capture: CapturedRequest): number {
+  let headers = 0;
+  for (const part of capture.rawHeaders) headers += part.length + 3;
+  return 250 + headers + capture.target.length + Math.ceil(capture.body.length * 1.34);
+}
+
+/** Whether quoting makes a large text longer than base64 would: JSON takes six bytes for a control character. */
+function growsInJson(body: Buffer): boolean {
+  if (body.length < SMALL_BODY_BYTES) return false;
+  let extra = 0;
+  for (const byte of body) if (byte < 0x20) extra += 5; else if (byte === 0x22 || byte === 0x5c) extra += 1;
+  return extra > body.length / 3;
+}
+
+function decodeCapture(encoded: EncodedCapture): DecodedCapture {
+  const body = encoded.b64 === undefined ? Buffer.from(encoded.b ?? '', 'utf8') : Buffer.from(encoded.b64, 'base64');
+  return {
+    id: encoded.id,
+    endpointId: encoded.endpoint,
+    userId: encoded.user,
+    method: encoded.method,
+    target: encoded.target,
+    rawHeaders: encoded.headers,
+    ip: encoded.ip,
+    isUtf8: encoded.b64 === undefined || isUtf8(body),
+    body,
+  };
+}

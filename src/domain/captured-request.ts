@@ -1,0 +1,140 @@
+import { bytesToId, timeOfId } from './ids.ts';
+
+/** A request as it came in at `/h/…`, before it has a place in its endpoint's sequence. */
+export interface CapturedRequest {
+  /** UUIDv7; its time is the instant of arrival. */
+  id: string;
+  endpointId: string;
+  /** Owner of the endpoint. */
+  userId: string;
+  method: string;
+  /** Path and query exactly as sent (the request-target of RFC 9112, origin form). */
+  target: string;
+  /** Names and values in turn, as received: `[name, value, name, value, …]`. */
+  rawHeaders: string[];
+  ip: string;
+  /** The bytes on the wire, neither decoded nor inflated. */
+  body: Buffer;
+}
+
+/** A row of `requests`. `body` may be a prefix of `size` bytes where a list asked for one. */
+export interface StoredRequest {
+  id: Buffer;
+  endpoint_id: Buffer;
+  seq: number;
+  method: string;
+  target: string;
+  raw_headers: string;
+  ip: string;
+  size: number;
+  is_utf8: number;
+  body: Buffer;
+}
+
+/** The log entry of the specification, with the extra fields of this service. */
+export interface LogEntry {
+  id: string;
+  endpoint_id: string;
+  seq: number;
+  method: string;
+  path: string;
+  headers: Record<string, string>;
+  query: Record<string, string | string[]>;
+  body: string;
+  body_encoding: 'utf8' | 'base64';
+  body_truncated?: true;
+  content_type: string;
+  ip: string;
+  user_agent: string;
+  size: number;
+  created_at: string;
+}
+
+export function presentRequest(row: StoredRequest): LogEntry {
+  const id = bytesToId(row.id);
+  const headers = headersFrom(JSON.parse(row.raw_headers) as string[]);
+  const { path, query } = splitTarget(row.target);
+  const truncated = row.body.length < row.size;
+  const isText = row.is_utf8 === 1;
+  return {
+    id,
+    endpoint_id: bytesToId(row.endpoint_id),
+    seq: row.seq,
+    method: row.method,
+    path,
+    headers,
+    query: queryFrom(query),
+    body: isText ? (truncated ? wholeCharacters(row.body) : row.body).toString('utf8') : row.body.toString('base64'),
+    body_encoding: isText ? 'utf8' : 'base64',
+    ...(truncated && { body_truncated: true as const }),
+    content_type: ownValue(headers, 'content-type'),
+    ip: row.ip,
+    user_agent: ownValue(headers, 'user-agent'),
+    size: row.size,
+    created_at: new Date(timeOfId(id)).toISOString(),
+  };
+}
+
+/**
+ * Lowercase names to values; a repeated header is joined with `, ` (RFC 9110, section 5.3),
+ * `cookie` with `; ` (RFC 9113, section 8.2.3). Any name is safe, `__proto__` too.
+ */
+export function headersFrom(rawHeaders: readonly string[]): Record<string, string> {
+  const headers = new Map<string, string>();
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const name = (rawHeaders[i] as string).toLowerCase();
+    const value = rawHeaders[i + 1] as string;
+    const before = headers.get(name);
+    headers.set(name, before === undefined ? value : before + (name === 'cookie' ? '; ' : ', ') + value);
+  }
+  return plainObject(headers);
+}
+
+/** Name to value, a repeated name to the array of its values; `query` is the part behind `?`. */
+export function queryFrom(query: string): Record<string, string | string[]> {
+  const values = new Map<string, string | string[]>();
+  for (const pair of query.split('&')) {
+    if (pair === '') continue;
+    const equals = pair.indexOf('=');
+    const name = decodeQueryPart(equals === -1 ? pair : pair.slice(0, equals));
+    const value = equals === -1 ? '' : decodeQueryPart(pair.slice(equals + 1));
+    const before = values.get(name);
+    if (before === undefined) values.set(name, value);
+    else if (Array.isArray(before)) before.push(value);
+    else values.set(name, [before, value]);
+  }
+  return plainObject(values);
+}
+
+/** Splits a request-target at its first `?`. */
+export function splitTarget(target: string): { path: string; query: string } {
+  const mark = target.indexOf('?');
+  return mark === -1 ? { path: target, query: '' } : { path: target.slice(0, mark), query: target.slice(mark + 1) };
+}
+
+/** Form decoding (`+` is a space); what is not valid percent-encoded UTF-8 stays as sent. */
+function decodeQueryPart(part: string): string {
+  try {
+    return decodeURIComponent(part.replaceAll('+', ' '));
+  } catch {
+    return part;
+  }
+}
+
+/** `Object.fromEntries` defines its keys, so that `__proto__` becomes an own property like any other. */
+function plainObject<V>(entries: Map<string, V>): Record<string, V> {
+  return Object.fromEntries(entries);
+}
+
+function ownValue(headers: Record<string, string>, name: string): string {
+  return Object.hasOwn(headers, name) ? (headers[name] as string) : '';
+}
+
+/** Drops the bytes of a last UTF-8 character that a cut went through. */
+function wholeCharacters(bytes: Buffer): Buffer {
+  let start = bytes.length - 1;
+  while (start > 0 && bytes.length - start < 4 && ((bytes[start] as number) & 0xc0) === 0x80) start -= 1;
+  const lead = bytes[start] ?? 0;
+  const length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+  return start + length > bytes.length ? bytes.subarray(0, start) : bytes;
+}

@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** Unguessable (UUIDv4): the id is the only thing that keeps strangers from an endpoint. */
+export function newEndpointId(): string {
+  return randomUUID();
+}
+
+/** Increasing within a process (UUIDv7, RFC 9562): ids of captures and batches are append-only keys. */
+export function newTimeOrderedId(): string {
+  return uuidv7();
+}
+
+export function isUuid(text: string): boolean {
+  return UUID.test(text);
+}
+
+/** 16 bytes as stored in `BINARY(16)`; `id` must be a UUID. */
+export function idToBytes(id: string): Buffer {
+  return Buffer.from(id.replaceAll('-', ''), 'hex');
+}
+
+export function bytesToId(bytes: Buffer): string {
+  const hex = bytes.toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** Unix milliseconds at which a UUIDv7 was minted. */
+export function timeOfId(id: string): number {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+}
+
+/** The smallest UUIDv7 of an instant (Unix milliseconds): ids below it are older. */
+export function firstIdAt(ms: number): string {
+  const hex = Math.max(0, Math.floor(ms)).toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
+}

@@ -1,0 +1,68 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/** What a check is given. The payload is the raw body, to the byte. */
+export interface SignatureInput {
+  payload: Buffer;
+  /** Value of the provider's signature header. */
+  signature: string;
+  /** The HMAC key is its UTF-8 bytes, whole, prefixes like `whsec_` included. */
+  secret: string;
+  /** Value of the provider's timestamp header, where it has one. */
+  timestamp?: string | undefined;
+}
+
+/** What a provider makes of a signature header. */
+export interface ParsedSignature {
+  /** Signatures in it that could be the right one. */
+  candidates: string[];
+  /** The signature of a payload as it should stand among the candidates; missing when it can't be computed. */
+  sign?: (payload: Buffer, secret: string) => string;
+  /** A signature in the form of the provider's header. */
+  present: (signature: string) => string;
+  /** What is wrong with the input, as a sentence for its author; the check has failed then. */
+  problem?: string | undefined;
+  /** Unix seconds of the signing, as the provider states it. */
+  signedAt?: number | undefined;
+}
+
+/** How a provider signs. */
+export interface SignatureScheme {
+  /** Header that carries the signature, in lower case. */
+  header: string;
+  /** Header that carries the timestamp, where that is not in the signature. */
+  timestampHeader?: string;
+  parse: (input: SignatureInput) => ParsedSignature;
+}
+
+/** Lower-case hex of HMAC-SHA256 over the parts in turn. */
+export function hmacHex(secret: string, ...parts: (string | Buffer)[]): string {
+  return hmac(secret, parts).toString('hex');
+}
+
+/** Padded Base64 of HMAC-SHA256 over a payload. */
+export function hmacBase64(secret: string, payload: Buffer): string {
+  return hmac(secret, [payload]).toString('base64');
+}
+
+/** Why a text is not 64 lower-case hex digits; undefined when it is. */
+export function hexProblem(signature: string): string | undefined {
+  if (/^[0-9a-f]{64}$/.test(signature)) return undefined;
+  if (/^[0-9a-fA-F]{64}$/.test(signature)) return 'The signature has capital hex digits; providers send lower case.';
+  if (/^[0-9a-fA-F]+$/.test(signature)) return `The signature has ${signature.length} hex digits; HMAC-SHA256 has 64.`;
+  return 'The signature is not hexadecimal.';
+}
+
+/**
+ * Compares texts in constant time. Texts and not decoded bytes, because Node's hex and
+ * Base64 decoders ignore what follows the digits, and would take junk for a match.
+ */
+export function sameText(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
+function hmac(secret: string, parts: (string | Buffer)[]): Buffer {
+  const digest = createHmac('sha256', Buffer.from(secret, 'utf8'));
+  for (const part of parts) digest.update(part);
+  return digest.digest();
+}

@@ -1,0 +1,88 @@
+import { github } from './github.ts';
+import { shopify } from './shopify.ts';
+import { slack } from './slack.ts';
+import { stripe } from './stripe.ts';
+import { sameText, type ParsedSignature, type SignatureInput, type SignatureScheme } from './scheme.ts';
+
+/** The providers by the names of the specification. */
+export const SCHEMES = { github, stripe, shopify, slack } satisfies Record<string, SignatureScheme>;
+export type Provider = keyof typeof SCHEMES;
+export const PROVIDERS = Object.keys(SCHEMES) as [Provider, ...Provider[]];
+
+/** Signatures older (or further ahead) than this are refused by the providers' own libraries. */
+const TOLERANCE_SECONDS = 300;
+
+/** The signature verification result of the specification. */
+export interface VerificationResult {
+  valid: boolean;
+  /** In the form of the provider's header; empty when it can't be computed. */
+  expected: string;
+  /** The signature as received. */
+  actual: string;
+  /** What to mend, or what to know of a valid signature. */
+  details?: string;
+}
+
+/**
+ * Checks a webhook signature. Its age never decides, because captured deliveries are old; it is said in `details`.
+ *
+ * @param now Unix milliseconds
+ */
+export function verifySignature(provider: Provider, input: SignatureInput, now: number): VerificationResult {
+  const parsed = SCHEMES[provider].parse(input);
+  const expected = parsed.sign?.(input.payload, input.secret);
+  const valid = parsed.problem === undefined && expected !== undefined && matches(parsed, expected);
+  const details = [valid ? undefined : (parsed.problem ?? whyNot(parsed, input)), ageNote(parsed.signedAt, now)].filter((text) => text !== undefined);
+  return {
+    valid,
+    expected: expected === undefined ? '' : parsed.present(expected),
+    actual: input.signature,
+    ...(details.length > 0 && { details: details.join(' ') }),
+  };
+}
+
+function matches({ candidates }: ParsedSignature, expected: string): boolean {
+  // Every candidate is compared, so that time tells nothing of which one matched.
+  return candidates.map((candidate) => sameText(candidate, expected)).includes(true);
+}
+
+/** Tries the usual mistakes: the one under which the signature matches is the one that was made. */
+function whyNot(parsed: ParsedSignature, { payload, secret }: SignatureInput): string {
+  const { sign } = parsed;
+  if (sign === undefined) return 'The signature cannot be checked.';
+  const wouldMatch = (otherPayload: Buffer, otherSecret = secret): boolean => matches(parsed, sign(otherPayload, otherSecret));
+  if (secret !== secret.trim() && wouldMatch(payload, secret.trim())) {
+    return 'The secret has white space around it; without it the signature matches.';
+  }
+  for (const [altered, mistake] of alterations(payload)) {
+    if (wouldMatch(altered)) return mistake;
+  }
+  return 'The signature does not match: either the secret is another one, or the payload is not the raw body that was signed.';
+}
+
+function* alterations(payload: Buffer): Generator<[Buffer, string]> {
+  const text = payload.toString('utf8');
+  yield [Buffer.from(text.trim()), 'The payload has white space around it that was not signed; the signature matches it trimmed.'];
+  const compact = compactJson(text);
+  if (compact !== undefined) {
+    yield [Buffer.from(compact), 'The payload was re-serialised; the signature matches it with its JSON compacted. Pass the raw body.'];
+  }
+  yield [Buffer.from(text.replaceAll('\r\n', '\n')), 'The line breaks of the payload were changed; the signature matches it with LF.'];
+  yield [Buffer.from(text.replaceAll(/\r?\n/g, '\r\n')), 'The line breaks of the payload were changed; the signature matches it with CRLF.'];
+}
+
+function compactJson(text: string): string | undefined {
+  try {
+    return JSON.stringify(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+function ageNote(signedAt: number | undefined, now: number): string | undefined {
+  if (signedAt === undefined) return undefined;
+  const age = Math.round(now / 1000 - signedAt);
+  if (Math.abs(age) <= TOLERANCE_SECONDS) return undefined;
+  const minutes = Math.round(Math.abs(age) / 60);
+  return `The timestamp is ${minutes} minutes ${age > 0 ? 'old' : 'in the future'}; the provider's libraries refuse more than 5 minutes.`;
+}

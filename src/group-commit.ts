@@ -1,0 +1,123 @@
+/** One flush for many callers: what arrives while a flush is in flight forms the next one. */
+export interface GroupCommit<T, R> {
+  /** Resolves with the item's own result, or rejects with what its flush failed with. */
+  submit(item: T): Promise<R>;
+  /** Resolves when nothing is waiting or in flight. */
+  idle(): Promise<void>;
+}
+
+export interface GroupCommitOptions<T, R> {
+  /** Items in one flush at most. */
+  maxItems: number;
+  /** Bytes in one flush at most; a larger item goes alone. */
+  maxBytes: number;
+  /** Flushes that may overlap once full ones are waiting. */
+  maxInFlight: number;
+  /** Items that waited longer than this (milliseconds) for their flush are refused instead; none by default. */
+  maxWaitMs?: number;
+  sizeOf: (item: T) => number;
+  /** Takes 1 to maxItems items; answers one result an item, in order. */
+  flush: (items: T[]) => Promise<R[]>;
+}
+
+/** An item was refused before it was flushed, because its turn did not come in time. */
+export class WaitedTooLong extends Error {}
+
+interface Waiting<T, R> {
+  item: T;
+  size: number;
+  since: number;
+  resolve: (result: R) => void;
+  reject: (error: unknown) => void;
+}
+
+/**
+ * Group commit without a timer: an idle service flushes at once, a busy one amortises.
+ *
+ * A failed flush also refuses what waits behind it. Those items would meet the same
+ * fault one time-out later, and their callers have deadlines.
+ */
+export function createGroupCommit<T, R>(options: GroupCommitOptions<T, R>): GroupCommit<T, R> {
+  const { maxItems, maxBytes, maxInFlight, maxWaitMs = Infinity, sizeOf, flush } = options;
+  let waiting: Waiting<T, R>[] = [];
+  let waitingBytes = 0;
+  let inFlight = 0;
+  let scheduled = false;
+  let onIdle: (() => void)[] = [];
+
+  function submit(item: T): Promise<R> {
+    return new Promise<R>((resolve, reject) => {
+      const size = sizeOf(item);
+      waiting.push({ item, size, since: performance.now(), resolve, reject });
+      waitingBytes += size;
+      schedule();
+    });
+  }
+
+  /** Once per turn of the event loop, so that all requests read in one turn share a flush. */
+  function schedule(): void {
+    if (scheduled) return;
+    scheduled = true;
+    setImmediate(() => {
+      scheduled = false;
+      startFlushes();
+    });
+  }
+
+  function startFlushes(): void {
+    refuseLate();
+    const full = (): boolean => waiting.length >= maxItems || waitingBytes >= maxBytes;
+    while (waiting.length > 0 && (inFlight === 0 || (inFlight < maxInFlight && full()))) {
+      void run(takeBatch());
+    }
+    if (waiting.length === 0 && inFlight === 0) {
+      for (const resolve of onIdle) resolve();
+      onIdle = [];
+    }
+  }
+
+  /** The oldest come first. */
+  function refuseLate(): void {
+    const limit = performance.now() - maxWaitMs;
+    while (waiting[0] !== undefined && waiting[0].since < limit) {
+      const late = waiting.shift() as Waiting<T, R>;
+      waitingBytes -= late.size;
+      late.reject(new WaitedTooLong());
+    }
+  }
+
+  function takeBatch(): Waiting<T, R>[] {
+    let count = 0;
+    let bytes = 0;
+    for (const { size } of waiting) {
+      if (count === maxItems || (count > 0 && bytes + size > maxBytes)) break;
+      count += 1;
+      bytes += size;
+    }
+    waitingBytes -= bytes;
+    return waiting.splice(0, count);
+  }
+
+  async function run(batch: Waiting<T, R>[]): Promise<void> {
+    inFlight += 1;
+    try {
+      const results = await flush(batch.map(({ item }) => item));
+      batch.forEach(({ resolve }, index) => resolve(results[index] as R));
+    } catch (error) {
+      const refused = [...batch, ...waiting];
+      waiting = [];
+      waitingBytes = 0;
+      for (const { reject } of refused) reject(error);
+    } finally {
+      inFlight -= 1;
+      startFlushes();
+    }
+  }
+
+  function idle(): Promise<void> {
+    if (waiting.length === 0 && inFlight === 0) return Promise.resolve();
+    return new Promise((resolve) => onIdle.push(resolve));
+  }
+
+  return { submit, idle };
+}
