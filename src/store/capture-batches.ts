@@ -1,0 +1,123 @@
+import type { Pool, RowDataPacket } from 'mysql2/promise';
+import type { DecodedCapture } from '../domain/capture-batch.ts';
+import { bytesToId, idToBytes } from '../domain/ids.ts';
+import type { Connection } from './database.ts';
+import { userKey } from './users.ts';
+
+/*
+ * The statements of the worker's transaction. They are prepared: bodies travel as bytes,
+ * and a few fixed sizes keep the number of statements small.
+ */
+
+/** A capture with its place in its endpoint's sequence. */
+export interface NumberedCapture extends DecodedCapture {
+  seq: number;
+}
+
+/** Rows of one INSERT; larger batches take several. */
+const INSERT_SIZES = [64, 16, 4, 1] as const;
+
+/** Bytes of one INSERT at most, unless a single row is larger. */
+const INSERT_MAX_BYTES = 4 * 1024 * 1024;
+
+const ROW = '(?,?,?,?,?,?,?,?,?,?)';
+const INSERT = 'INSERT INTO requests (id, endpoint_id, seq, method, target, raw_headers, ip, size, is_utf8, body) VALUES ';
+
+/** @throws a duplicate-key error when one of the batches is stored already */
+export async function insertBatchIds(connection: Connection, batchIds: readonly string[]): Promise<void> {
+  await connection.query('INSERT INTO capture_batches (id) VALUES ?', [batchIds.map((id) => [idToBytes(id)])]);
+}
+
+/** Those of the batches that are stored already. */
+export async function findStoredBatches(connection: Pool | Connection, batchIds: readonly string[]): Promise<Set<string>> {
+  const [rows] = await connection.query<RowDataPacket[]>('SELECT id FROM capture_batches WHERE id IN (?)', [batchIds.map(idToBytes)]);
+  return new Set(rows.map((row) => bytesToId(row['id'] as Buffer)));
+}
+
+/**
+ * Locks the endpoints in key order until the transaction ends, and returns how many
+ * captures each has had. Endpoints that are gone are missing from the result.
+ */
+export async function lockEndpoints(connection: Connection, endpointIds: readonly string[]): Promise<Map<string, number>> {
+  const sorted = endpointIds.toSorted().map(idToBytes);
+  const [rows] = await connection.query<RowDataPacket[]>(
+    'SELECT id, request_count FROM endpoints FORCE INDEX (PRIMARY) WHERE id IN (?) ORDER BY id FOR UPDATE',
+    [sorted],
+  );
+  return new Map(rows.map((row) => [bytesToId(row['id'] as Buffer), row['request_count'] as number]));
+}
+
+/** @throws the database's refusal of one of the rows, without telling which */
+export async function insertRequests(connection: Connection, captures: readonly NumberedCapture[]): Promise<void> {
+  for (let start = 0; start < captures.length; ) {
+    const size = insertSize(captures, start);
+    const values = captures.slice(start, start + size).flatMap(rowOf);
+    await connection.execute(INSERT + Array<string>(size).fill(ROW).join(','), values);
+    start += size;
+  }
+}
+
+/** Adds to the counters of locked endpoints, in one statement however many they are. */
+export async function addToCounters(
+  connection: Connection,
+  added: ReadonlyMap<string, { count: number; lastAt: Date }>,
+): Promise<void> {
+  if (added.size === 0) return;
+  const entries = [...added].map(([endpointId, addition]) => ({ id: idToBytes(endpointId), ...addition }));
+  // By key alone: joined with a list, or left to choose, the server reads a small table through and waits for rows
+  // that are not ours, out of order.
+  const counts = `CASE id ${'WHEN ? THEN ? '.repeat(entries.length)}END`;
+  const instants = `CAST(CASE id ${'WHEN ? THEN ? '.repeat(entries.length)}END AS DATETIME(3))`;
+  const countValues = entries.flatMap(({ id, count }) => [id, count]);
+  const instantValues = entries.flatMap(({ id, lastAt }) => [id, lastAt]);
+  await connection.query(
+    `UPDATE endpoints FORCE INDEX (PRIMARY) SET request_count = request_count + ${counts}, stored_count = stored_count + ${counts},
+       last_request_at = GREATEST(COALESCE(last_request_at, ${instants}), ${instants}), updated_at = GREATEST(updated_at, ${instants})
+     WHERE id IN (?)`,
+    [...countValues, ...countValues, ...instantValues, ...instantValues, ...instantValues, entries.map(({ id }) => id)],
+  );
+}
+
+/** Adds accepted captures to their owners' days. */
+export async function addUsage(
+  connection: Connection,
+  usage: readonly { userId: string; day: string; count: number }[],
+): Promise<void> {
+  const sorted = usage.toSorted((a, b) => (a.userId < b.userId ? -1 : a.userId > b.userId ? 1 : a.day < b.day ? -1 : 1));
+  await connection.query(
+    'INSERT INTO daily_usage (user_id, day, accepted) VALUES ? ON DUPLICATE KEY UPDATE accepted = accepted + VALUES(accepted)',
+    [sorted.map(({ userId, day, count }) => [userKey(userId), day, count])],
+  );
+}
+
+function rowOf(capture: NumberedCapture): (string | number | Buffer)[] {
+  return [
+    idToBytes(capture.id),
+    idToBytes(capture.endpointId),
+    capture.seq,
+    capture.method,
+    capture.target,
+    JSON.stringify(capture.rawHeaders),
+    capture.ip,
+    capture.body.length,
+    capture.isUtf8 ? 1 : 0,
+    capture.body,
+  ];
+}
+
+/** The largest fixed size that the rest fills, and whose bodies fit into one statement. */
+function insertSize(captures: readonly NumberedCapture[], start: number): number {
+  let rows = 0;
+  let bytes = 0;
+  while (rows < INSERT_SIZES[0] && start + rows < captures.length) {
+    bytes += rowSize(captures[start + rows] as NumberedCapture);
+    if (rows > 0 && bytes > INSERT_MAX_BYTES) break;
+    rows += 1;
+  }
+  return INSERT_SIZES.find((size) => size <= rows) ?? 1;
+}
+
+/** Bytes of a row in a statement, at most: JSON may double what is in the header list. */
+function rowSize({ body, target, rawHeaders }: NumberedCapture): number {
+  return 200 + body.length + target.length + rawHeaders.reduce((sum, text) => sum + 2 * text.length + 3, 0);
+}

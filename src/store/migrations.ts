@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import type { Knex } from 'knex';
+import * as init from '../../migrations/001_init.ts';
+import { UserError } from '../errors.ts';
+import type { Database } from './database.ts';
+
+/** In order, under names that stay the same in TypeScript and in the built image. */
+const MIGRATIONS: { name: string; migration: Knex.Migration }[] = [{ name: '001_init', migration: init }];
+
+const LOCK_TIMEOUT_SECONDS = 120;
+
+/** A packet to the database holds a large body, in Base64 where it becomes a dead letter, or a batch of rows. */
+const PACKET_PER_BODY = 1.4;
+const PACKET_OF_ROWS = 8 * 1024 * 1024;
+const ROOM_BESIDE = 1024 * 1024;
+
+const config: Knex.MigratorConfig = {
+  tableName: 'hookbay_migrations',
+  // MySQL commits each DDL statement by itself, so a transaction would only pretend.
+  disableTransactions: true,
+  migrationSource: {
+    getMigrations: async () => MIGRATIONS,
+    getMigrationName: (entry: (typeof MIGRATIONS)[number]) => entry.name,
+    getMigration: async (entry: (typeof MIGRATIONS)[number]) => entry.migration,
+  },
+};
+
+/**
+ * Brings the schema up to date and returns the names of the migrations that it ran.
+ *
+ * Safe to run from many processes at once, and after a killed run: a server-side lock
+ * (gone with its connection) admits one at a time, knex's own lock row, which outlives
+ * a killed process, is freed under it, and each migration can be repeated.
+ *
+ * @throws UserError when the lock is not free within two minutes, or a migration fails
+ */
+export async function migrate(db: Database): Promise<string[]> {
+  const lock = await db.pool.getConnection();
+  try {
+    const [rows] = await lock.query('SELECT GET_LOCK(?, ?) AS got', [await lockName(db), LOCK_TIMEOUT_SECONDS]);
+    if ((rows as { got: number | null }[])[0]?.got !== 1) {
+      throw new UserError(`another migration has held the lock for ${LOCK_TIMEOUT_SECONDS} s; try again when it is done`);
+    }
+    await db.knex.migrate.forceFreeMigrationsLock(config);
+    const [, ran] = (await db.knex.migrate.latest(config)) as [number, string[]];
+    return ran;
+  } finally {
+    // Closing it frees the lock whatever happened before.
+    lock.destroy();
+  }
+}
+
+/** Names of migrations that this version has and the database has not. */
+export async function pendingMigrations(db: Database): Promise<string[]> {
+  if (!(await db.knex.schema.hasTable('hookbay_migrations'))) return MIGRATIONS.map(({ name }) => name);
+  const done = new Set<string>(await db.knex('hookbay_migrations').pluck('name'));
+  return MIGRATIONS.map(({ name }) => name).filter((name) => !done.has(name));
+}
+
+/**
+ * The largest request must fit into one packet to the database.
+ *
+ * @throws UserError that says what to raise or lower
+ */
+export async function checkPacketSize(db: Database, largestBody: number): Promise<void> {
+  const [rows] = await db.pool.query('SELECT @@max_allowed_packet AS bytes');
+  const bytes = Number((rows as { bytes: number }[])[0]?.bytes);
+  const needed = Math.ceil(Math.max(PACKET_PER_BODY * largestBody, PACKET_OF_ROWS) + ROOM_BESIDE);
+  if (bytes < needed) {
+    throw new UserError(
+      `max_allowed_packet of the database is ${bytes} bytes, but a plan accepts bodies of ${largestBody} bytes: ` +
+        `set it to ${needed} or more, or lower maxRequestSize in PLANS`,
+    );
+  }
+}
+
+/** Server-wide lock names are at most 64 characters; two installations must not wait for each other. */
+async function lockName(db: Database): Promise<string> {
+  const [rows] = await db.pool.query('SELECT DATABASE() AS name');
+  const name = String((rows as { name: string }[])[0]?.name);
+  return `hookbay:migrate:${createHash('sha256').update(name).digest('hex').slice(0, 32)}`;
+}

@@ -1,0 +1,103 @@
+import type { Knex } from 'knex';
+import type { StoredRequest } from '../domain/captured-request.ts';
+import { firstIdAt, idToBytes } from '../domain/ids.ts';
+import { userKey } from './users.ts';
+
+export interface Page {
+  limit: number;
+  offset: number;
+  /** Only entries older than this id (keyset paging). */
+  before?: string;
+}
+
+/** Whose entries, and how far back: `since` is the retention cutoff in Unix milliseconds, null = no limit. */
+export interface Reader {
+  userId: string;
+  since: number | null;
+}
+
+const COLUMNS = ['id', 'endpoint_id', 'seq', 'method', 'target', 'raw_headers', 'ip', 'size', 'is_utf8'] as const;
+
+/** Entries of a user's endpoint, newest first; bodies are cut after `maxBody` bytes. */
+export async function listRequests(
+  db: Knex,
+  reader: Reader,
+  endpointId: string,
+  page: Page,
+  maxBody: number,
+): Promise<StoredRequest[]> {
+  // The page is found in the index alone, so that skipped rows' bodies are never read.
+  const ids = readable(db, reader)
+    .andWhere('requests.endpoint_id', idToBytes(endpointId))
+    .modify((query) => {
+      if (page.before !== undefined) void query.andWhere('requests.id', '<', idToBytes(page.before));
+    })
+    .orderBy('requests.id', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .select('requests.id as page_id');
+  return db('requests')
+    .join(ids.as('page'), 'page.page_id', 'requests.id')
+    .orderBy('requests.id', 'desc')
+    .select(...COLUMNS, db.raw('LEFT(body, ?) AS body', [maxBody]));
+}
+
+/** One of a user's entries, whole; undefined when it is unknown, past retention or somebody else's. */
+export async function findRequest(db: Knex, reader: Reader, id: string): Promise<StoredRequest | undefined> {
+  return readable(db, reader)
+    .andWhere('requests.id', idToBytes(id))
+    .first(...COLUMNS.map((column) => `requests.${column}`), 'requests.body');
+}
+
+/** How many entries of a user's endpoint are stored and within retention. */
+export async function countRequests(db: Knex, reader: Reader, endpointId: string): Promise<number> {
+  const owned = { id: idToBytes(endpointId), user_id: userKey(reader.userId) };
+  const stored = await db('endpoints').where(owned).first<{ stored_count: number } | undefined>('stored_count');
+  if (stored === undefined || reader.since === null) return stored?.stored_count ?? 0;
+  // What the retention sweep has not reached yet: few rows, whatever the size of the endpoint.
+  const [hidden] = await db('requests')
+    .join('endpoints', 'endpoints.id', 'requests.endpoint_id')
+    .where({ 'endpoints.id': owned.id, 'endpoints.user_id': owned.user_id })
+    .andWhere('requests.id', '<', idToBytes(firstIdAt(reader.since)))
+    .count<{ n: number }[]>({ n: '*' });
+  return stored.stored_count - Number(hidden?.n);
+}
+
+/**
+ * Deletes those of the ids that are a user's entries, and returns how many there were.
+ * Locks the endpoints first and in order, as the worker does, so that neither waits for the other in a circle.
+ */
+export async function removeRequests(db: Knex, userId: string, ids: string[]): Promise<number> {
+  const keys = ids.map(idToBytes);
+  const found = await ownedBy(db, userId).whereIn('requests.id', keys).distinct<{ endpoint_id: Buffer }[]>('requests.endpoint_id');
+  if (found.length === 0) return 0;
+  return db.transaction(async (trx) => {
+    const owned = await trx('endpoints')
+      .where('user_id', userKey(userId))
+      .whereIn('id', found.map(({ endpoint_id }) => endpoint_id))
+      .orderBy('id')
+      .forUpdate()
+      .select<{ id: Buffer }[]>('id');
+    let removed = 0;
+    for (const { id } of owned) {
+      const count = await trx('requests').where('endpoint_id', id).whereIn('id', keys).whereIn('endpoint_id', ownedIds(trx, userId)).delete();
+      await trx('endpoints').where({ id, user_id: userKey(userId) }).decrement('stored_count', count);
+      removed += count;
+    }
+    return removed;
+  });
+}
+
+function readable(db: Knex, reader: Reader): Knex.QueryBuilder {
+  return ownedBy(db, reader.userId).modify((query) => {
+    if (reader.since !== null) void query.andWhere('requests.id', '>=', idToBytes(firstIdAt(reader.since)));
+  });
+}
+
+function ownedBy(db: Knex, userId: string): Knex.QueryBuilder {
+  return db('requests').join('endpoints', 'endpoints.id', 'requests.endpoint_id').where('endpoints.user_id', userKey(userId));
+}
+
+function ownedIds(db: Knex, userId: string): Knex.QueryBuilder {
+  return db('endpoints').where('user_id', userKey(userId)).select('id');
+}

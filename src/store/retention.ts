@@ -1,0 +1,104 @@
+import type { Knex } from 'knex';
+import { bytesToId, firstIdAt, idToBytes } from '../domain/ids.ts';
+
+const LAST_KEY = Buffer.alloc(16, 0xff);
+
+/*
+ * What the sweep removes, in chunks of rows in key order: short transactions leave room for
+ * captures and reads. It works for all owners at once, and so without an owner predicate.
+ */
+
+/** Ids of time-limited endpoints that ended before an instant, longest ended first. */
+export async function listExpired(db: Knex, before: Date, limit: number): Promise<string[]> {
+  const ids = await db('endpoints').where('expires_at', '<', before).orderBy('expires_at').limit(limit).pluck('id');
+  return ids.map((id) => bytesToId(id as Buffer));
+}
+
+/** Removes an expired endpoint and leaves a note that its entries have to be purged. */
+export async function removeExpired(db: Knex, id: string, before: Date, now: Date): Promise<void> {
+  await db.transaction(async (trx) => {
+    const removed = await trx('endpoints').where({ id: idToBytes(id) }).andWhere('expires_at', '<', before).delete();
+    if (removed > 0) await trx('purges').insert({ endpoint_id: idToBytes(id), created_at: now });
+  });
+}
+
+/** Ids of deleted endpoints whose entries still have to go, oldest first. */
+export async function listPurges(db: Knex, limit: number): Promise<Buffer[]> {
+  return db('purges').orderBy(['created_at', 'endpoint_id']).limit(limit).pluck('endpoint_id');
+}
+
+/** Entries of one endpoint to delete: from before `before` (Unix milliseconds, null = all of them). */
+export interface OldEntries {
+  endpointId: Buffer;
+  before: number | null;
+}
+
+/** What a chunk deleted, and the key after which the next one looks. */
+export interface DeletedChunk {
+  deleted: number;
+  last: Buffer;
+}
+
+/** Deletes up to `limit` entries of a deleted endpoint behind a key, and its note when none is left. */
+export async function purgeChunk(db: Knex, endpointId: Buffer, after: Buffer, limit: number): Promise<DeletedChunk> {
+  const chunk = await deleteEntries(db, { endpointId, before: null }, after, limit);
+  if (chunk.deleted < limit) await db('purges').where({ endpoint_id: endpointId }).delete();
+  return chunk;
+}
+
+/** An endpoint with its owner's plan and the id of its oldest entry. */
+export interface OldestEntry {
+  endpointId: Buffer;
+  plan: string;
+  oldest: Buffer | null;
+}
+
+/** The next endpoints in key order that have entries; the oldest entry of each costs one look into the index. */
+export async function listOldestEntries(db: Knex, afterEndpoint: Buffer, limit: number): Promise<OldestEntry[]> {
+  return db('endpoints')
+    .join('users', 'users.id', 'endpoints.user_id')
+    .where('endpoints.id', '>', afterEndpoint)
+    .andWhere('endpoints.stored_count', '>', 0)
+    .orderBy('endpoints.id')
+    .limit(limit)
+    .select<OldestEntry[]>(
+      'endpoints.id as endpointId',
+      'users.plan as plan',
+      db('requests').min('requests.id').whereRaw('requests.endpoint_id = endpoints.id').as('oldest'),
+    );
+}
+
+/** Deletes up to `limit` of a living endpoint's old entries behind a key. */
+export async function retireChunk(db: Knex, entries: OldEntries, after: Buffer, limit: number): Promise<DeletedChunk> {
+  return db.transaction(async (trx) => {
+    // The endpoint first, as everybody who changes its entries does.
+    await trx('endpoints').where({ id: entries.endpointId }).forUpdate().first('id');
+    const chunk = await deleteEntries(trx, entries, after, limit);
+    await trx('endpoints').where({ id: entries.endpointId }).decrement('stored_count', chunk.deleted);
+    return chunk;
+  });
+}
+
+/**
+ * Finds the keys in the index alone and deletes by them. One statement with a limit sorts all rows of
+ * the endpoint for each chunk, and a look that begins at the first key reads what was deleted before
+ * again: a million entries were not gone after ten minutes that way.
+ */
+async function deleteEntries(db: Knex, { endpointId, before }: OldEntries, after: Buffer, limit: number): Promise<DeletedChunk> {
+  const upTo = before === null ? LAST_KEY : idToBytes(firstIdAt(before));
+  const sql = 'SELECT id FROM requests FORCE INDEX (requests_endpoint_id) WHERE endpoint_id = ? AND id > ? AND id < ? ORDER BY id LIMIT ?';
+  const [rows] = (await db.raw(sql, [endpointId, after, upTo, limit])) as [{ id: Buffer }[]];
+  const keys = rows.map(({ id }) => id);
+  if (keys.length > 0) await db('requests').whereIn('id', keys).delete();
+  return { deleted: keys.length, last: keys.at(-1) ?? after };
+}
+
+/** Forgets up to `limit` batches that were stored before an instant (Unix milliseconds). Returns how many. */
+export async function pruneLedger(db: Knex, before: number, limit: number): Promise<number> {
+  return deleteChunk(db, 'DELETE FROM capture_batches WHERE id < ? ORDER BY id LIMIT ?', [idToBytes(firstIdAt(before)), limit]);
+}
+
+async function deleteChunk(db: Knex, sql: string, values: (Buffer | number)[]): Promise<number> {
+  const [result] = (await db.raw(sql, values)) as [{ affectedRows: number }];
+  return result.affectedRows;
+}

@@ -1,0 +1,78 @@
+/** The parts of a mysql2 error that decide what to do about it. */
+interface SqlError extends Error {
+  code?: string;
+  errno?: number;
+  sqlState?: string;
+  fatal?: boolean;
+}
+
+const DUPLICATE_KEY = 1062;
+
+/** Refusals of a value whose SQLSTATE is the generic HY000, by server error number. */
+const REFUSED_VALUE_ERRNOS = new Set([
+  1366, // incorrect value for column (MySQL)
+  3819, // check constraint violated (MySQL)
+  1118, // row too large
+  1105, // unknown error: what some MySQL-compatible engines raise for a bad value
+]);
+
+/** Lost, refused or exhausted connections, and statements worth sending again: the data is not at fault. */
+const UNAVAILABLE_ERRNOS = new Set([
+  1021, 1028, 1030, 1040, 1041, 1042, 1043, 1053, 1077, 1114, 1129, 1130, 1152, 1158, 1159, 1160, 1161, 1180, 1184, 1203, 1205, 1213, 1226, 1290, 1317,
+  1836, 1927, 1969, 3024, 3100, 4031,
+]);
+
+export function isDuplicateKey(error: unknown): boolean {
+  return asSqlError(error)?.errno === DUPLICATE_KEY;
+}
+
+/**
+ * Whether the database refused this very data, so that sending it again is in vain:
+ * SQLSTATE classes 22 (data exception), 23 (constraint), 44 and 45 (raised by a trigger).
+ */
+export function isRefusedData(error: unknown): boolean {
+  const sqlError = asSqlError(error);
+  if (sqlError?.sqlState === undefined || UNAVAILABLE_ERRNOS.has(sqlError.errno ?? 0)) return false;
+  return /^(22|23|44|45)/.test(sqlError.sqlState) || REFUSED_VALUE_ERRNOS.has(sqlError.errno ?? 0);
+}
+
+/**
+ * Whether a statement failed for a reason that is neither known to pass nor known to be the data:
+ * when it keeps failing so, it is the data. A schema or account that does not fit (class 42) never is.
+ */
+export function mayBeTheData(error: unknown): boolean {
+  const sqlError = asSqlError(error);
+  return sqlError?.sqlState !== undefined && !isUnavailable(error) && !isConnectionError(error) && !/^(42|28|08)/.test(sqlError.sqlState);
+}
+
+/** Whether the connection is no longer usable. */
+export function isConnectionError(error: unknown): boolean {
+  const sqlError = asSqlError(error);
+  return sqlError !== undefined && (sqlError.fatal === true || sqlError.sqlState === undefined || sqlError.errno === 1290);
+}
+
+/** Whether the database can't answer now, though the same statement may work later. */
+export function isUnavailable(error: unknown): boolean {
+  const sqlError = asSqlError(error);
+  if (sqlError === undefined) return false;
+  if (sqlError.sqlState === undefined) return true;
+  return UNAVAILABLE_ERRNOS.has(sqlError.errno ?? 0) || sqlError.fatal === true;
+}
+
+/** Whether an error comes from the database or the way to it, rather than from our own code. */
+export function isDatabaseError(error: unknown): boolean {
+  return asSqlError(error) !== undefined;
+}
+
+/** Codes of Node (ECONNREFUSED, EAI_AGAIN, ERR_STREAM_DESTROYED), of mysql2 (PROTOCOL_CONNECTION_LOST) and of the server (ER_…). */
+const DRIVER_CODE = /^(E[A-Z_]+|ERR_(STREAM|SOCKET|TLS|SSL)_.*|ER_.*|PROTOCOL_.*|HANDSHAKE_.*)$/;
+
+/** What mysql2 says without a code: of its pool, and of a connection that broke before. */
+const DRIVER_MESSAGE = /^(Pool is closed\.|Queue limit reached\.)|closed state/;
+
+function asSqlError(error: unknown): SqlError | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { code, sqlState, fatal, message } = error as SqlError;
+  const fromDriver = sqlState !== undefined || fatal === true || DRIVER_MESSAGE.test(message) || (typeof code === 'string' && DRIVER_CODE.test(code));
+  return fromDriver ? error : undefined;
+}
