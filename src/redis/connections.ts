@@ -1,0 +1,74 @@
+import { Redis, type RedisOptions } from 'ioredis';
+import type { RedisConfig } from '../config.ts';
+import { withDeadline } from '../deadline.ts';
+import { describeError, type Log } from '../log.ts';
+
+/**
+ * What a connection is for decides how it behaves while Redis is away:
+ * - `producer` enqueues captures: fails at once or after 1.2 s, so that a sender hears 503 in time;
+ *   nothing is sent again by itself, because a refused capture must not appear later.
+ * - `cache` looks endpoints up and counts captures: the same, with less patience, as both come before the enqueuing.
+ * - `subscriber` and `worker` wait for Redis to come back, however long it takes.
+ * A connection whose other end vanished without a word is given up after its socket time-out.
+ */
+export type RedisRole = 'producer' | 'cache' | 'subscriber' | 'worker';
+
+const FAIL_FAST = { enableOfflineQueue: false, maxRetriesPerRequest: 1, autoResendUnfulfilledCommands: false } as const;
+
+const ROLE_OPTIONS: Record<RedisRole, RedisOptions> = {
+  producer: { ...FAIL_FAST, commandTimeout: 1_200, socketTimeout: 3_000, enableAutoPipelining: true },
+  cache: { ...FAIL_FAST, commandTimeout: 400, socketTimeout: 3_000, enableAutoPipelining: true },
+  subscriber: { maxRetriesPerRequest: null },
+  // Longer than BullMQ's blocking reads.
+  worker: { maxRetriesPerRequest: null, socketTimeout: 30_000 },
+};
+
+const ANSWER_MS = 1_000;
+
+/** Opens a connection that reconnects for ever; its errors are logged, once an outage. */
+export function openRedis(config: RedisConfig, role: RedisRole, log: Log): Redis {
+  const options: RedisOptions = {
+    ...ROLE_OPTIONS[role],
+    host: config.host,
+    port: config.port,
+    db: config.db,
+    connectionName: `hookbay-${role}`,
+    connectTimeout: 2_000,
+    retryStrategy: (attempt) => Math.min(50 * attempt, 1_000),
+  };
+  if (config.username !== undefined) options.username = config.username;
+  if (config.password !== undefined) options.password = config.password;
+  if (config.tls) options.tls = { servername: config.host };
+  const redis = new Redis({ ...options, replyMapping: 'legacy' });
+  let down = false;
+  redis.on('error', (error: Error) => {
+    if (!down) log.warn({ redis: role, error: describeError(error) }, 'Redis is not reachable; reconnecting');
+    down = true;
+  });
+  redis.on('ready', () => {
+    if (down) log.info({ redis: role }, 'Redis is back');
+    down = false;
+  });
+  return redis;
+}
+
+/**
+ * Whether a command certainly did nothing: Redis answered with an error, or it was never sent.
+ * After a time-out or a lost connection nobody knows.
+ */
+export function wasRefused(error: unknown): boolean {
+  return error instanceof Error && (error.name === 'ReplyError' || error.message.startsWith("Stream isn't writeable"));
+}
+
+/** Whether Redis is there. Without it a worker can hand nothing back, and its jobs are taken over when their locks end. */
+export async function answers(redis: Redis): Promise<boolean> {
+  return withDeadline(ANSWER_MS, redis.ping()).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Closes without waiting for a Redis that may be away. */
+export function closeRedis(redis: Redis): void {
+  redis.disconnect();
+}

@@ -1,0 +1,227 @@
+import type { Redis } from 'ioredis';
+import { utcDay } from '../domain/time.ts';
+
+/** Long enough for every batch of a day to be stored or reconciled. */
+const KEEP_SECONDS = 172_800;
+
+/** A reservation older than this was either enqueued, or never will be. */
+const PENDING_MS = 60_000;
+const RECONCILE_CHUNK = 500;
+
+/** Settled reservations that one call clears at most. */
+const SETTLE_CHUNK = 1_000;
+
+/** What a batch asks for one user (each once); `cap` null = unlimited. */
+export interface QuotaRequest {
+  userId: string;
+  count: number;
+  cap: number | null;
+}
+
+/** The first `granted` of the captures asked for are counted; `used` is the day's count after that. */
+export interface Grant {
+  granted: number;
+  used: number;
+}
+
+export interface Reservation {
+  /** UTC day by the Redis clock, `YYYY-MM-DD`. */
+  day: string;
+  /** Unix milliseconds by the Redis clock. */
+  now: number;
+  grants: Map<string, Grant>;
+}
+
+/** Captures counted per user and UTC day, exactly, whatever the number of pods. */
+export interface Quota {
+  /**
+   * Counts the captures of a batch against their owners' caps, before the batch is enqueued.
+   * @throws when Redis does not answer, or a lost count can't be read back from the database
+   */
+  reserve(batchId: string, requests: readonly QuotaRequest[]): Promise<Reservation>;
+  /** Reads a user's count back from the database while that is there, so that the first capture need not. */
+  prepare(userId: string): Promise<void>;
+  /** The batch is in the queue: its reservation is final. */
+  settle(batchId: string): void;
+  /** The batch is certainly not in the queue: takes its reservation back, once. */
+  refund(batchId: string): Promise<void>;
+}
+
+/**
+ * Counts live in one hash a user (field = day). A day without a field has count 0, but only where this
+ * Redis has existed since before that day: a Redis that came up empty asks for the count first (-1).
+ * The reservation is noted under the batch's id, so that one that nobody settles can be taken back.
+ *
+ * KEYS: pending, since, one hash a user. ARGV: batch id, note, ids to settle (JSON), then count and cap a user.
+ * Returns: seconds, microseconds, then granted and used a user.
+ */
+const RESERVE = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local today = math.floor(time[1] / 86400)
+local since = redis.call('GET', KEYS[2])
+if not since then
+  since = now
+  redis.call('SET', KEYS[2], now)
+end
+local reply = { time[1], time[2] }
+local counts = {}
+local missing = false
+for i = 3, #KEYS do
+  local used = redis.call('HGET', KEYS[i], today)
+  if not used and tonumber(since) >= today * 86400000 then
+    used = -1
+    missing = true
+  end
+  counts[i] = tonumber(used or 0)
+end
+for i = 3, #KEYS do
+  local count = tonumber(ARGV[2 * i - 2])
+  local cap = tonumber(ARGV[2 * i - 1])
+  if missing then
+    reply[2 * i - 3] = 0
+    reply[2 * i - 2] = counts[i]
+  else
+    local granted = count
+    if cap >= 0 then granted = math.max(0, math.min(count, cap - counts[i])) end
+    if granted > 0 then
+      redis.call('HINCRBY', KEYS[i], today, granted)
+      redis.call('EXPIRE', KEYS[i], ${KEEP_SECONDS})
+    end
+    reply[2 * i - 3] = granted
+    reply[2 * i - 2] = counts[i] + granted
+  end
+end
+local settled = cjson.decode(ARGV[3])
+if #settled > 0 then redis.call('HDEL', KEYS[1], unpack(settled)) end
+if not missing then
+  local grants = {}
+  for i = 3, #KEYS do grants[i - 2] = reply[2 * i - 3] end
+  redis.call('HSET', KEYS[1], ARGV[1], cjson.encode({ at = now, day = today, users = cjson.decode(ARGV[2]), grants = grants }))
+end
+return reply`;
+
+/** KEYS: pending, one hash a user. ARGV: batch id, day, then a grant a user. Returns whether there was a note. */
+const REFUND = `
+if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
+for i = 2, #KEYS do
+  if tonumber(ARGV[i + 1]) > 0 then redis.call('HINCRBY', KEYS[i], ARGV[2], -ARGV[i + 1]) end
+end
+return 1`;
+
+/** A note about a reservation: when, which day, and what was granted to whom. */
+interface Pending {
+  at: number;
+  day: number;
+  users: string[];
+  grants: number[];
+}
+
+/** @param findUsage the database's count of a user's accepted captures on a UTC day */
+export function createQuota(redis: Redis, prefix: string, findUsage: (userId: string, day: string) => Promise<number>): Quota {
+  const keys = quotaKeys(prefix);
+  const scripts = withScripts(redis);
+  const settled: string[] = [];
+
+  async function reserve(batchId: string, requests: readonly QuotaRequest[]): Promise<Reservation> {
+    // Those of a call that fails are left to the reconciler.
+    const done = settled.splice(0, SETTLE_CHUNK);
+    const users = requests.map(({ userId }) => userId);
+    const reply = await scripts.hookbayReserve(
+      2 + users.length,
+      keys.pending,
+      keys.since,
+      ...users.map(keys.user),
+      batchId,
+      JSON.stringify(users),
+      JSON.stringify(done),
+      ...requests.flatMap(({ count, cap }) => [count, cap ?? -1]),
+    );
+    const [seconds = 0, micros = 0, ...pairs] = reply.map(Number);
+    const now = seconds * 1000 + Math.floor(micros / 1000);
+    const grants = new Map(users.map((user, i) => [user, { granted: pairs[2 * i] ?? 0, used: pairs[2 * i + 1] ?? 0 }]));
+    const unknown = users.filter((user) => grants.get(user)?.used === -1);
+    if (unknown.length === 0) return { day: utcDay(now), now, grants };
+    await Promise.all(unknown.map((user) => seed(user, now)));
+    return reserve(batchId, requests);
+  }
+
+  /** The worker keeps the same count in the database, in the transaction that stores the captures. */
+  async function seed(userId: string, now: number): Promise<void> {
+    const used = await findUsage(userId, utcDay(now));
+    await redis.hsetnx(keys.user(userId), String(Math.floor(now / 86_400_000)), used);
+    await redis.expire(keys.user(userId), KEEP_SECONDS);
+  }
+
+  return {
+    reserve,
+    prepare: (userId) => seed(userId, Date.now()),
+    settle: (batchId) => void settled.push(batchId),
+    async refund(batchId) {
+      const note = await redis.hget(keys.pending, batchId);
+      if (note !== null) await takeBack(redis, keys, batchId, JSON.parse(note) as Pending);
+    },
+  };
+}
+
+/**
+ * Settles reservations that nobody settled, because their pod died or never heard what became of the
+ * batch: final where the batch is in the queue or stored, taken back where it is neither.
+ *
+ * @param isKept those of the batches that are in the queue or in the ledger, asked in this order
+ * @param pendingMs age from which a reservation is looked at, in milliseconds
+ * @returns how many captures were given back
+ */
+export async function reconcileQuota(
+  redis: Redis,
+  prefix: string,
+  isKept: (batchIds: string[]) => Promise<Set<string>>,
+  pendingMs = PENDING_MS,
+): Promise<number> {
+  const keys = quotaKeys(prefix);
+  const [seconds] = (await redis.time()) as unknown as [string | number, string | number];
+  let returned = 0;
+  let cursor = '0';
+  do {
+    const [next, entries] = await redis.hscan(keys.pending, cursor, 'COUNT', RECONCILE_CHUNK);
+    cursor = next;
+    const old = pairsOf(entries).filter(([, { at }]) => at <= Number(seconds) * 1000 - pendingMs);
+    if (old.length === 0) continue;
+    const kept = await isKept(old.map(([batchId]) => batchId));
+    for (const [batchId, pending] of old) {
+      if (kept.has(batchId)) await redis.hdel(keys.pending, batchId);
+      else if (await takeBack(redis, keys, batchId, pending)) returned += pending.grants.reduce((sum, count) => sum + count, 0);
+    }
+  } while (cursor !== '0');
+  return returned;
+}
+
+async function takeBack(redis: Redis, keys: ReturnType<typeof quotaKeys>, batchId: string, { day, users, grants }: Pending): Promise<boolean> {
+  return (await withScripts(redis).hookbayRefund(1 + users.length, keys.pending, ...users.map(keys.user), batchId, day, ...grants)) === 1;
+}
+
+interface Scripts {
+  hookbayReserve(keyCount: number, ...keysAndArguments: (string | number)[]): Promise<(number | string)[]>;
+  hookbayRefund(keyCount: number, ...keysAndArguments: (string | number)[]): Promise<number>;
+}
+
+/** Sent by their hashes, and whole where Redis has forgotten them. */
+function withScripts(redis: Redis): Scripts {
+  const scripts = redis as unknown as Partial<Scripts>;
+  if (scripts.hookbayReserve === undefined) redis.defineCommand('hookbayReserve', { lua: RESERVE });
+  if (scripts.hookbayRefund === undefined) redis.defineCommand('hookbayRefund', { lua: REFUND });
+  return scripts as Scripts;
+}
+
+function pairsOf(entries: string[]): [string, Pending][] {
+  return entries.flatMap((value, i): [string, Pending][] => (i % 2 === 0 ? [[value, JSON.parse(entries[i + 1] as string) as Pending]] : []));
+}
+
+/** In one Redis Cluster slot, because one script touches them all. */
+function quotaKeys(prefix: string) {
+  return {
+    pending: `{${prefix}}:quota:pending`,
+    since: `{${prefix}}:quota:since`,
+    user: (userId: string): string => `{${prefix}}:quota:user:${userId}`,
+  };
+}
