@@ -1,0 +1,110 @@
+import Koa, { type Context, type Next } from 'koa';
+import { Router } from '@koa/router';
+import type { Redis } from 'ioredis';
+import type { JwtConfig } from '../config.ts';
+import { withDeadline } from '../deadline.ts';
+import { httpError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import type { Plans } from '../plans.ts';
+import type { EndpointCache } from '../redis/endpoint-cache.ts';
+import type { Quota } from '../redis/quota.ts';
+import type { Database } from '../store/database.ts';
+import { authenticate, principal } from './auth.ts';
+import type { ByteBudget } from './body.ts';
+import { capture } from './capture.ts';
+import { endpointRoutes } from './endpoints.ts';
+import { errorHandler } from './error-handler.ts';
+import type { InFlight } from './in-flight.ts';
+import type { Intake } from './intake.ts';
+import type { KeySource } from './keys.ts';
+import { openApiDocument } from './openapi.ts';
+import { rateLimit } from './rate-limit.ts';
+import { requestRoutes } from './requests.ts';
+import { senderAddress } from './sender-address.ts';
+import { verifySignatureRoutes, verifyStoredRoutes } from './verify-signature.ts';
+
+/** More than the wait for captures in flight and a slow query together. */
+const MANAGEMENT_DEADLINE_MS = 15_000;
+
+/** Everything the routes work with. */
+export interface ApiDependencies {
+  db: Database;
+  endpoints: EndpointCache;
+  quota: Quota;
+  intake: Intake;
+  inFlight: InFlight;
+  budget: ByteBudget;
+  plans: Plans;
+  defaultPlan: string;
+  jwt: JwtConfig;
+  keySource: KeySource;
+  baseUrl: string;
+  trustProxyHops: number;
+  /** Requests a minute of one user to the management API, and of one address to signature checks; 0 = no limit. */
+  apiRateLimitPerMinute: number;
+  verifyRateLimitPerMinute: number;
+  cacheRedis: Redis;
+  redisPrefix: string;
+  log: Log;
+  rememberPlan: (userId: string, plan: string) => Promise<void>;
+  /** Asks the workers to purge the entries of deleted endpoints soon; never fails. */
+  requestPurge: () => Promise<void>;
+}
+
+/** The HTTP interface as a Koa app that listens nowhere yet. */
+export function createApp(api: ApiDependencies): Koa {
+  const app = new Koa();
+  // What is thrown outside of the error handler is a connection that broke while it was answered.
+  app.silent = true;
+  app.use(responseHeaders);
+  app.use(errorHandler(api.log));
+  app.use(capture(api));
+  const { cacheRedis: redis, redisPrefix: prefix, log } = api;
+  const open = new Router();
+  open.use(rateLimit({ name: 'verify', perMinute: api.verifyRateLimitPerMinute, keyOf: (ctx) => senderAddress(ctx.req, api.trustProxyHops), redis, prefix, log }));
+  verifySignatureRoutes(open);
+  const document = openApiDocument(api.baseUrl);
+  const about = new Router();
+  about.get('/openapi.json', (ctx) => {
+    ctx.body = document;
+  });
+  const guarded = new Router();
+  guarded.use(answerInTime);
+  guarded.use(authenticate(api));
+  guarded.use(rateLimit({ name: 'api', perMinute: api.apiRateLimitPerMinute, keyOf: (ctx) => principal(ctx).userId, redis, prefix, log }));
+  endpointRoutes(guarded, api);
+  requestRoutes(guarded, api);
+  verifyStoredRoutes(guarded, api);
+  app.use(about.routes());
+  app.use(open.routes());
+  app.use(guarded.routes());
+  app.use(methodNotAllowed([about, open, guarded]));
+  return app;
+}
+
+/** A database that is frozen, rather than gone, would keep management requests waiting for ever. */
+async function answerInTime(_ctx: Context, next: Next): Promise<void> {
+  await withDeadline(MANAGEMENT_DEADLINE_MS, next());
+}
+
+async function responseHeaders(ctx: Context, next: Next): Promise<void> {
+  ctx.set('Cache-Control', 'no-store');
+  ctx.set('X-Content-Type-Options', 'nosniff');
+  await next();
+}
+
+/** 405 with `Allow` where the path is known and the method is not; OPTIONS is answered with `Allow` alone. */
+function methodNotAllowed(routers: Router[]) {
+  return async (ctx: Context, next: Next): Promise<void> => {
+    const layers = routers.flatMap((router) => router.match(ctx.path, ctx.method).path);
+    const methods = [...new Set(layers.flatMap((layer) => layer.methods))];
+    if (methods.length === 0) return next();
+    const headers = { Allow: methods.join(', ') };
+    if (ctx.method === 'OPTIONS') {
+      ctx.status = 204;
+      ctx.set(headers);
+      return;
+    }
+    throw httpError(405, `${ctx.method} is not possible here; ${headers.Allow} is`, { headers });
+  };
+}

@@ -1,0 +1,58 @@
+import type { Context, Next } from 'koa';
+import { isHttpError } from 'http-errors';
+import { unavailable, type ErrorExtras } from '../errors.ts';
+import { describeError, type Log } from '../log.ts';
+import { isUnavailable } from '../store/sql-errors.ts';
+import { SenderGone } from './body.ts';
+
+/** Renders every error as `{error, …}` and says nothing of what is inside. */
+export function errorHandler(log: Log) {
+  return async (ctx: Context, next: Next): Promise<void> => {
+    try {
+      await next();
+      if (ctx.status === 404 && ctx.body == null) respond(ctx, 404, 'Not found');
+    } catch (error) {
+      if (error instanceof SenderGone) return;
+      const known = translate(error);
+      if (known === undefined) {
+        log.error({ method: ctx.method, error: describeError(error) }, 'Unexpected error');
+        return respond(ctx, 500, 'Something went wrong here; the operator finds it in the log');
+      }
+      // Only what is our own trouble: what is wrong with a request may quote it.
+      if (known !== error && known.status >= 500) log.warn({ status: known.status, error: describeError(error) }, 'Storage is not reachable');
+      respond(ctx, known.status, known.message, (known as { extras?: ErrorExtras }).extras);
+    }
+  };
+}
+
+interface KnownError {
+  status: number;
+  message: string;
+}
+
+/** Errors of ours as they are, a missing database or Redis as 503, bad bodies (koa-body, zlib) as 4xx. */
+function translate(error: unknown): KnownError | undefined {
+  if (isHttpError(error) && 'extras' in error) return error;
+  if (isUnavailable(error) || isRedisDown(error)) return unavailable('The service cannot reach its storage; try again');
+  if (!(error instanceof Error)) return undefined;
+  const { status, code } = error as Error & { status?: number; code?: string };
+  if (code?.startsWith('Z_')) return { status: 400, message: 'The body is not what its Content-Encoding says' };
+  if (status === 400) return { status, message: error instanceof SyntaxError ? 'The body is not valid JSON, or not an object' : 'The body is not a JSON object that can be taken' };
+  if (status === 413) return { status, message: 'The body is too large' };
+  if (status === 415) return { status, message: 'The Content-Encoding is not supported' };
+  return undefined;
+}
+
+function isRedisDown(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return (
+    error.name === 'MaxRetriesPerRequestError' ||
+    /^(Connection is closed\.|Command timed out|Stream isn't writeable|Redis is loading|no answer in|LOADING|OOM |MISCONF|READONLY|CLUSTERDOWN)/.test(error.message)
+  );
+}
+
+function respond(ctx: Context, status: number, message: string, extras: ErrorExtras = {}): void {
+  ctx.status = status;
+  ctx.set(extras.headers ?? {});
+  ctx.body = { error: message, ...extras.body };
+}

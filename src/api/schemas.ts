@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { badRequest } from '../errors.ts';
+import { isUuid } from '../domain/ids.ts';
+import { PROVIDERS } from '../domain/signature/verify.ts';
+
+const MAX_LIMIT = 200;
+const MAX_BATCH_IDS = 1_000;
+
+/** Body of `POST /api/endpoints`; `alias: null` means none. */
+export const createEndpointBody = z
+  .strictObject({ permanent: z.boolean().default(false), alias: z.string().nullable().default(null) })
+  .default({ permanent: false, alias: null });
+
+/** Body of `DELETE /api/requests`. */
+export const batchDeleteBody = z.strictObject({
+  ids: z
+    .array(z.string().refine(isUuid, 'must be a UUID'))
+    .min(1, 'must hold at least one id')
+    .max(MAX_BATCH_IDS, `must hold at most ${MAX_BATCH_IDS} ids`),
+});
+
+/** Bytes of a payload whose signature is checked on the public route. */
+export const MAX_VERIFY_PAYLOAD_BYTES = 1024 * 1024;
+
+const provider = z.enum(PROVIDERS, `must be one of ${PROVIDERS.join(', ')}`);
+
+/** Body of `POST /api/verify-signature`. */
+export const verifySignatureBody = z.object({
+  provider,
+  payload: z.string(),
+  signature: z.string(),
+  secret: z.string(),
+  timestamp: z.string().optional(),
+});
+
+/** Body of `POST /api/requests/:id/verify`; the provider is found by the entry's headers when left out. */
+export const verifyStoredBody = z.strictObject({ provider: provider.optional(), secret: z.string() });
+
+const wholeNumber = z.string().regex(/^\d{1,15}$/, 'must be a whole number');
+
+/** Query of `GET /api/endpoints/:id/requests`; a `limit` over 200 is clamped. Other names are ignored. */
+export const pageQuery = z.object({
+  limit: wholeNumber
+    .default('50')
+    .transform(Number)
+    .refine((limit) => limit >= 1, 'must be 1 or more')
+    .transform((limit) => Math.min(limit, MAX_LIMIT)),
+  offset: wholeNumber.default('0').transform(Number),
+  before: z.string().refine(isUuid, 'must be the id of an entry').optional(),
+});
+
+/**
+ * Checks input against a schema.
+ *
+ * @throws HttpError 400 that names the field and what is wrong with it
+ */
+export function validate<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
+  const result = schema.safeParse(input);
+  if (result.success) return result.data;
+  const issue = result.error.issues[0];
+  const field = issue?.path.join('.') ?? '';
+  throw badRequest(field === '' ? `The body is not right: ${issue?.message}` : `${field}: ${issue?.message}`);
+}

@@ -1,0 +1,22 @@
+import { isIP } from 'node:net';
+import type { IncomingMessage } from 'node:http';
+
+/**
+ * The sender's address: the socket's, or with `trustedHops` proxies in front the one that the
+ * outermost of them saw, which is that many entries from the right of `X-Forwarded-For`
+ * (anything further left is the sender's own claim).
+ */
+export function senderAddress(req: IncomingMessage, trustedHops: number): string {
+  const socketAddress = normalized(req.socket.remoteAddress ?? '');
+  if (trustedHops === 0) return socketAddress;
+  const forwarded = String(req.headers['x-forwarded-for'] ?? '').split(',');
+  // With fewer entries than proxies the request came past them, and its header is its own claim.
+  const claimed = normalized(forwarded.at(-trustedHops)?.trim() ?? '');
+  return isIP(claimed) === 0 ? socketAddress : claimed;
+}
+
+/** Takes off brackets, a port and a zone, and shows IPv4 in IPv6 as IPv4. */
+function normalized(address: string): string {
+  const bare = address.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1');
+  return bare.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
+}

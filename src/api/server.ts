@@ -1,0 +1,105 @@
+import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type Koa from 'koa';
+
+/** Senders with long tokens and proxies with many hops stay below; beyond it they get a 431. */
+const MAX_HEADER_BYTES = 64 * 1024;
+
+/** While draining: how often connections that have gone idle are closed. */
+const IDLE_CHECK_MS = 100;
+
+/** An HTTP server that knows which answers it still owes. */
+export interface DrainableServer {
+  server: Server;
+  /**
+   * Stops taking requests without dropping any: for `delayMs` connections are still accepted, while
+   * load balancers notice that this process is not ready, and every answer asks its sender to connect
+   * anew; then the listener closes, and open requests are answered.
+   */
+  drain(delayMs: number): Promise<void>;
+}
+
+/**
+ * Serves `app`, not listening yet. Keep-alive outlasts the idle time-out of the usual load balancers
+ * (60 s), so that they and not this server close first; slow senders are cut.
+ */
+export function createHttpServer(app: Koa): DrainableServer {
+  const server = createServer({
+    maxHeaderSize: MAX_HEADER_BYTES,
+    keepAliveTimeout: 75_000,
+    headersTimeout: 10_000,
+    requestTimeout: 60_000,
+    connectionsCheckingInterval: 2_000,
+    // A capture with an Upgrade header (h2c from a Java client, say) is a capture like any other.
+    shouldUpgradeCallback: () => false,
+  });
+  // Node cuts off silently what is beyond the count; the size above is limit enough.
+  server.maxHeadersCount = 0;
+  const open = new Set<ServerResponse>();
+  const handle = app.callback();
+  let draining = false;
+
+  function onRequest(req: IncomingMessage, res: ServerResponse): void {
+    open.add(res);
+    res.on('close', () => open.delete(res));
+    if (draining) askToReconnect(res);
+    void handle(req, res);
+  }
+  server.on('request', onRequest);
+  // The body readers decide whether a sender that asks first shall continue.
+  server.on('checkContinue', onRequest);
+  server.on('clientError', (error: ParserError, socket: Socket) => {
+    // On a connection that waits for the answer to an earlier, whole request this one would be taken for it.
+    const owed = [...open].some((res) => res.socket === socket && (res.req.complete || res.headersSent));
+    if (owed) socket.destroy();
+    else answerBadRequest(error, socket);
+  });
+
+  return {
+    server,
+    async drain(delayMs) {
+      draining = true;
+      for (const res of open) askToReconnect(res);
+      if (delayMs > 0) await sleep(delayMs);
+      const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeIdleConnections();
+      });
+      clearInterval(idle);
+    },
+  };
+}
+
+function askToReconnect(res: ServerResponse): void {
+  if (!res.headersSent) res.setHeader('Connection', 'close');
+}
+
+interface ParserError extends Error {
+  code?: string;
+}
+
+/** What Node's parser refuses never reaches Koa; its sender gets an error in JSON all the same. */
+function answerBadRequest(error: ParserError, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const status = statusOf(error.code);
+  const body = JSON.stringify({ error: MESSAGES[status] });
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+const MESSAGES = {
+  400: 'This is not an HTTP/1.1 request that can be read here',
+  408: 'The request did not arrive in time',
+  413: 'The chunk extensions of the body are too large',
+  431: `The headers are larger than ${MAX_HEADER_BYTES} bytes`,
+};
+
+function statusOf(code: string | undefined): keyof typeof MESSAGES {
+  if (code === 'HPE_HEADER_OVERFLOW') return 431;
+  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return 413;
+  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
+}

@@ -1,0 +1,99 @@
+import type { Config } from '../config.ts';
+import { withDeadline } from '../deadline.ts';
+import { describeError, type Log } from '../log.ts';
+import { listen } from '../ops/listen.ts';
+import { createOpsServer } from '../ops/server.ts';
+import { startStartupCheck } from '../ops/startup-check.ts';
+import { largestBody } from '../plans.ts';
+import { createInFlightWait, enqueueCaptures, openCaptureQueues } from '../queue/capture-queue.ts';
+import { openMaintenanceQueue, requestSweep } from '../queue/maintenance-queue.ts';
+import { closeRedis, openRedis } from '../redis/connections.ts';
+import { createEndpointCache } from '../redis/endpoint-cache.ts';
+import { createQuota } from '../redis/quota.ts';
+import type { Resources } from '../resources.ts';
+import { openDatabase } from '../store/database.ts';
+import { findCaptureTarget } from '../store/endpoints.ts';
+import { findUsage } from '../store/usage.ts';
+import { savePlan } from '../store/users.ts';
+import { createApp } from './app.ts';
+import { createByteBudget } from './body.ts';
+import { createInFlight } from './in-flight.ts';
+import { createIntake } from './intake.ts';
+import { createKeySource } from './keys.ts';
+import { createHttpServer } from './server.ts';
+
+/** How long a capture waits for the database where Redis doesn't know its endpoint. */
+const LOOK_UP_TIMEOUT_MS = 1_000;
+
+export interface RunningApi {
+  port: number;
+  internalPort: number;
+}
+
+/**
+ * Opens everything that an API process needs and listens. Closing `resources` drains it:
+ * not ready, open requests answered, what is in the intake kept, connections closed.
+ */
+export async function startApi(config: Config, resources: Resources, log: Log): Promise<RunningApi> {
+  const db = resources.add(openDatabase(config.mysql), (database) => database.close());
+  const producer = resources.add(openRedis(config.redis, 'producer', log), closeRedis);
+  const cacheRedis = resources.add(openRedis(config.redis, 'cache', log), closeRedis);
+  const subscriber = resources.add(openRedis(config.redis, 'subscriber', log), closeRedis);
+  const { capture: smallCaptures } = openCaptureQueues(producer, config.redis.prefix);
+  // A connection of their own: a large body on its way must not hold up the small ones behind it.
+  const largeProducer = resources.add(openRedis(config.redis, 'producer', log), closeRedis);
+  const { 'capture-large': largeCaptures } = openCaptureQueues(largeProducer, config.redis.prefix);
+  const maintenance = openMaintenanceQueue(producer, config.redis.prefix);
+
+  const endpoints = createEndpointCache({
+    redis: cacheRedis,
+    subscriber,
+    prefix: config.redis.prefix,
+    log,
+    findInDatabase: (key) => withDeadline(LOOK_UP_TIMEOUT_MS, findCaptureTarget(db.knex, key)),
+  });
+  const quota = createQuota(cacheRedis, config.redis.prefix, (userId, day) => withDeadline(LOOK_UP_TIMEOUT_MS, findUsage(db.knex, userId, day)));
+  const intake = resources.add(createIntake({ quota, enqueue: (queue, batch) => enqueueCaptures(queue === 'capture' ? smallCaptures : largeCaptures, batch), log }), (open) => open.idle());
+
+  /** Without Redis nothing is captured; the plan is then remembered with the next request. */
+  async function rememberPlan(userId: string, plan: string): Promise<void> {
+    const known = await endpoints.findPlan(userId).catch(() => undefined);
+    if (known === plan) return;
+    await savePlan(db.knex, userId, plan, new Date());
+    await endpoints.planChanged(userId, plan).catch((error: unknown) => log.warn({ error: describeError(error) }, 'Plan not announced'));
+  }
+
+  const app = createApp({
+    ...config,
+    keySource: createKeySource(config.jwt, log),
+    cacheRedis,
+    redisPrefix: config.redis.prefix,
+    db,
+    endpoints,
+    quota,
+    intake,
+    inFlight: createInFlight(createInFlightWait(openCaptureQueues(cacheRedis, config.redis.prefix)), log),
+    budget: createByteBudget(config.intakeMaxBytes),
+    log,
+    rememberPlan,
+    requestPurge: () => requestSweep(maintenance).catch(() => {}),
+  });
+
+  const check = resources.add(
+    startStartupCheck({ db, pingRedis: () => Promise.all([producer.ping(), cacheRedis.ping()]), toleratesDeadDatabase: true, largestBody: largestBody(config.plans), log }),
+    (running) => running.stop(),
+  );
+  let draining = false;
+  const ops = createOpsServer({ notReady: () => (draining ? ['stopping'] : check.missing()) });
+  const internalPort = await listen(ops, config.host, config.internalPort);
+  resources.add(ops, (server) => void server.close());
+
+  const http = createHttpServer(app);
+  const port = await listen(http.server, config.host, config.port);
+  resources.add(http, async (open) => {
+    draining = true;
+    await open.drain(config.drainDelayMs);
+  });
+  log.info({ port, internalPort, baseUrl: config.baseUrl }, 'API is listening');
+  return { port, internalPort };
+}
