@@ -1,0 +1,27 @@
+import { createServer, type Server } from 'node:http';
+
+/** What a process tells its orchestrator; kept by the role, read by the probes. */
+export interface Health {
+  /** Why no work should be sent here; empty when it should. */
+  notReady(): string[];
+}
+
+/**
+ * The internal port: `/livez` says that the event loop turns, and no more, so that an outage
+ * of a shared store never restarts the fleet; `/readyz` says whether to send work here.
+ */
+export function createOpsServer(health: Health): Server {
+  return createServer((req, res) => {
+    const path = (req.url ?? '').split('?')[0];
+    if (path === '/livez') return answer(200, { live: true });
+    if (path === '/readyz') {
+      const reasons = health.notReady();
+      return answer(reasons.length === 0 ? 200 : 503, { ready: reasons.length === 0, reasons });
+    }
+    return answer(404, { error: 'Not found; there are /livez and /readyz' });
+
+    function answer(status: number, body: object): void {
+      res.writeHead(status, { 'Content-Type': 'application/json; charset=utf-8' }).end(JSON.stringify(body));
+    }
+  });
+}

@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { UserError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import type { Database } from '../store/database.ts';
+import { checkPacketSize, pendingMigrations } from '../store/migrations.ts';
+import { isUnavailable } from '../store/sql-errors.ts';
+
+const RETRY_MS = 200;
+
+export interface StartupCheck {
+  /** What is still missing; empty once everything was there. */
+  missing(): string[];
+  /** Resolves when everything was there. */
+  passed: Promise<void>;
+  stop(): void;
+}
+
+export interface StartupCheckOptions {
+  db: Database;
+  pingRedis: () => Promise<unknown>;
+  /** Whether this role can do its work without the database for a while. */
+  toleratesDeadDatabase: boolean;
+  /** Largest body of any plan, in bytes; the database's packets have to hold it. */
+  largestBody: number;
+  log: Log;
+}
+
+/**
+ * Checks Redis and the schema until both are as they have to be, and then never again:
+ * a later outage is answered where it is met, and must not take the whole fleet out of service.
+ */
+export function startStartupCheck({ db, pingRedis, toleratesDeadDatabase, largestBody, log }: StartupCheckOptions): StartupCheck {
+  const stopped = new AbortController();
+  let missing = ['starting'];
+  const { promise: passed, resolve: pass } = Promise.withResolvers<void>();
+  void run();
+
+  async function run(): Promise<void> {
+    while (!stopped.signal.aborted) {
+      const found = [await redisProblem(), await schemaProblem()].filter((problem) => problem !== undefined);
+      if (found.join() !== missing.join()) log.info({ missing: found }, found.length === 0 ? 'Ready' : 'Not ready yet');
+      missing = found;
+      if (missing.length === 0) return pass();
+      await sleep(RETRY_MS, undefined, { signal: stopped.signal }).catch(() => {});
+    }
+  }
+
+  async function redisProblem(): Promise<string | undefined> {
+    try {
+      await pingRedis();
+      return undefined;
+    } catch (error) {
+      return wrongPassword(error) ? 'Redis refuses the password' : 'Redis is not reachable';
+    }
+  }
+
+  async function schemaProblem(): Promise<string | undefined> {
+    try {
+      const pending = await pendingMigrations(db);
+      await checkPacketSize(db, largestBody);
+      return pending.length === 0 ? undefined : `migrations are pending: ${pending.join(', ')} (run the role "migrate")`;
+    } catch (error) {
+      if (error instanceof UserError) return error.message;
+      if (isUnavailable(error) && toleratesDeadDatabase) return undefined;
+      const { code } = error as { code?: string };
+      return `the database does not let us in (${code ?? 'unknown error'})`;
+    }
+  }
+
+  return { missing: () => missing, passed, stop: () => stopped.abort() };
+}
+
+function wrongPassword(error: unknown): boolean {
+  return error instanceof Error && /WRONGPASS|NOAUTH/.test(error.message);
+}

@@ -1,0 +1,71 @@
+import { Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { describeError, type Log } from '../log.ts';
+import type { Plans } from '../plans.ts';
+import { findQueued, openCaptureQueues } from '../queue/capture-queue.ts';
+import { MAINTENANCE_QUEUE, openMaintenanceQueue, prepareMaintenance, requestSweep } from '../queue/maintenance-queue.ts';
+import { answers } from '../redis/connections.ts';
+import { stopCaptures } from '../redis/endpoint-cache.ts';
+import { reconcileQuota } from '../redis/quota.ts';
+import { findStoredBatches } from '../store/capture-batches.ts';
+import type { Database } from '../store/database.ts';
+import { sweep } from './sweep.ts';
+import type { QueueWorkerOptions } from './worker.ts';
+
+/** One sweep takes at most this long; what is left is left to the next one, which is asked for at once. */
+const SWEEP_BUDGET_MS = 20_000;
+
+export interface MaintenanceOptions extends QueueWorkerOptions {
+  db: Database;
+  redis: Redis;
+  redisPrefix: string;
+  plans: Plans;
+  expiredGraceMs: number;
+  log: Log;
+}
+
+/** Starts taking sweeps; there is one schedule, and one sweep at a time, however many workers there are. */
+export function startMaintenance(options: MaintenanceOptions): { close(): Promise<void> } {
+  const { db, redis, redisPrefix, plans, expiredGraceMs, log, queueWorker } = options;
+  const captures = openCaptureQueues(redis, redisPrefix);
+  const maintenance = openMaintenanceQueue(redis, redisPrefix);
+  const cursorKey = `${redisPrefix}:sweep:cursor`;
+  let stopped = false;
+
+  const worker = new Worker(MAINTENANCE_QUEUE, run, { ...queueWorker, concurrency: 1 });
+  worker.on('error', (error) => log.warn({ queue: worker.name, error: describeError(error) }, 'Queue trouble'));
+  worker.on('failed', (_job, error) => log.error({ queue: worker.name, error: describeError(error) }, 'Sweep failed; the next one takes up its work'));
+  prepareMaintenance(maintenance).catch((error: unknown) => log.warn({ error: describeError(error) }, 'Sweeps not scheduled'));
+
+  async function run(): Promise<void> {
+    const end = performance.now() + SWEEP_BUDGET_MS;
+    const returned = await reconcileQuota(redis, redisPrefix, keptBatches);
+    const result = await sweep({
+      db: db.knex,
+      plans,
+      now: Date.now(),
+      expiredGraceMs,
+      stopCaptures: (id) => stopCaptures(redis, redisPrefix, id),
+      cursor: {
+        read: async () => (await redis.getBuffer(cursorKey)) ?? undefined,
+        write: async (endpointId) => void (endpointId === undefined ? await redis.del(cursorKey) : await redis.set(cursorKey, endpointId)),
+      },
+      isOver: () => stopped || performance.now() > end,
+    });
+    if (Object.values(result).some((value) => typeof value === 'number' && value > 0) || returned > 0) log.info({ ...result, returned }, 'Swept');
+    if (!result.done && !stopped) await requestSweep(maintenance);
+  }
+
+  /** First the queue, then the ledger: a batch that is on its way from one to the other is found in one of them. */
+  async function keptBatches(batchIds: string[]): Promise<Set<string>> {
+    const queued = await findQueued(captures, redis, batchIds);
+    return new Set(queued).union(await findStoredBatches(db.pool, batchIds));
+  }
+
+  return {
+    async close() {
+      stopped = true;
+      await worker.close(!(await answers(redis)));
+    },
+  };
+}

@@ -1,0 +1,161 @@
+import type { Pool } from 'mysql2/promise';
+import type { DecodedCapture } from '../domain/capture-batch.ts';
+import { timeOfId } from '../domain/ids.ts';
+import {
+  addToCounters,
+  addUsage,
+  findStoredBatches,
+  insertBatchIds,
+  insertRequests,
+  lockEndpoints,
+  type NumberedCapture,
+} from '../store/capture-batches.ts';
+import { inTransaction, type Connection } from '../store/database.ts';
+import { insertDeadLetters, type RefusedCapture } from '../store/dead-letters.ts';
+import { isDuplicateKey, isRefusedData } from '../store/sql-errors.ts';
+
+/** The captures of one job; `id` is the job's, and stands for all its runs. */
+export interface CaptureBatch {
+  id: string;
+  /** UTC day that the captures count for. */
+  day: string;
+  captures: readonly DecodedCapture[];
+}
+
+/** What one transaction did. Captures of endpoints that are gone are in neither list. */
+export interface Persisted {
+  stored: NumberedCapture[];
+  refused: RefusedCapture[];
+}
+
+/** Whether an error of an INSERT is the fault of a row in it. */
+type IsRefused = (error: unknown) => boolean;
+
+type BatchedCapture = DecodedCapture & { batchId: string };
+
+/**
+ * Stores batches in one transaction, each at most once ever: a batch that is in the
+ * ledger already is left out, so that any job may run any number of times.
+ *
+ * @throws the driver's error when the database can't take them now; nothing is stored then,
+ *   or, if the connection broke at the commit, all of it, which the next run finds out
+ * @param isRefused which errors of an INSERT are a row's fault; such rows go to `dead_letters`
+ */
+export async function persistBatches(pool: Pool, batches: readonly CaptureBatch[], isRefused = isRefusedData): Promise<Persisted> {
+  try {
+    return await inTransaction(pool, (connection) => persist(connection, batches, isRefused));
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+    const stored = await findStoredBatches(pool, batches.map(({ id }) => id));
+    // Not the ledger's key after all: somebody has to look at it.
+    if (stored.size === 0) throw error;
+    const rest = batches.filter(({ id }) => !stored.has(id));
+    return rest.length === 0 ? { stored: [], refused: [] } : persistBatches(pool, rest, isRefused);
+  }
+}
+
+async function persist(connection: Connection, batches: readonly CaptureBatch[], isRefused: IsRefused): Promise<Persisted> {
+  const captures = batches
+    .flatMap(({ id, captures }) => captures.map((capture) => ({ ...capture, batchId: id })))
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  await insertBatchIds(connection, batches.map(({ id }) => id));
+  const counts = await lockEndpoints(connection, [...new Set(captures.map(({ endpointId }) => endpointId))]);
+  const kept = captures.filter(({ endpointId }) => counts.has(endpointId));
+
+  const { stored, refused } = await insertAcceptable(connection, kept, counts, isRefused);
+  await addToCounters(connection, additions(stored));
+  await addUsage(connection, usageOf(batches));
+  await insertDeadLetters(connection, refused, new Date());
+  return { stored, refused };
+}
+
+/** Inserts what the database takes; a refused row is isolated and costs its neighbours nothing. */
+async function insertAcceptable(
+  connection: Connection,
+  captures: readonly BatchedCapture[],
+  counts: ReadonlyMap<string, number>,
+  isRefused: IsRefused,
+): Promise<Persisted> {
+  await connection.query('SAVEPOINT before_rows');
+  const numbered = numberCaptures(captures, counts);
+  try {
+    await insertRequests(connection, numbered);
+    return { stored: numbered, refused: [] };
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    await connection.query('ROLLBACK TO SAVEPOINT before_rows');
+  }
+  const refused = await findRefused(connection, captures, counts, isRefused);
+  const refusedIds = new Set(refused.map(({ capture }) => capture.id));
+  // Numbered again: the sequence has no gap where a refused capture would have been.
+  const stored = numberCaptures(captures.filter(({ id }) => !refusedIds.has(id)), counts);
+  await insertRequests(connection, stored);
+  return { stored, refused };
+}
+
+/** Finds refused captures by halving; the trial inserts leave nothing behind. */
+async function findRefused(
+  connection: Connection,
+  captures: readonly BatchedCapture[],
+  counts: ReadonlyMap<string, number>,
+  isRefused: IsRefused,
+): Promise<RefusedCapture[]> {
+  const error = await refusalOf(connection, numberCaptures(captures, counts), isRefused);
+  if (error === undefined) return [];
+  const [first] = captures;
+  if (first !== undefined && captures.length === 1) {
+    return [{ capture: first, batchId: first.batchId, errorCode: error.code ?? error.name }];
+  }
+  const middle = captures.length >> 1;
+  const left = await findRefused(connection, captures.slice(0, middle), counts, isRefused);
+  return [...left, ...(await findRefused(connection, captures.slice(middle), counts, isRefused))];
+}
+
+async function refusalOf(
+  connection: Connection,
+  captures: readonly NumberedCapture[],
+  isRefused: IsRefused,
+): Promise<(Error & { code?: string }) | undefined> {
+  let refusal: Error | undefined;
+  try {
+    await insertRequests(connection, captures);
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    refusal = error as Error;
+  }
+  await connection.query('ROLLBACK TO SAVEPOINT before_rows');
+  return refusal;
+}
+
+/** Gives each capture the number after its endpoint's last, in order of arrival. */
+function numberCaptures(captures: readonly DecodedCapture[], counts: ReadonlyMap<string, number>): NumberedCapture[] {
+  const last = new Map(counts);
+  return captures.map((capture) => {
+    const seq = (last.get(capture.endpointId) ?? 0) + 1;
+    last.set(capture.endpointId, seq);
+    return { ...capture, seq };
+  });
+}
+
+function additions(stored: readonly NumberedCapture[]): Map<string, { count: number; lastAt: Date }> {
+  const added = new Map<string, { count: number; lastAt: Date }>();
+  for (const { endpointId, id } of stored) {
+    // Captures are in order of arrival, so that the last one of an endpoint is its latest.
+    added.set(endpointId, { count: (added.get(endpointId)?.count ?? 0) + 1, lastAt: new Date(timeOfId(id)) });
+  }
+  return added;
+}
+
+/** Every accepted capture counts for its owner's day, one whose endpoint is gone or whose row was refused too. */
+function usageOf(batches: readonly CaptureBatch[]): { userId: string; day: string; count: number }[] {
+  const usage = new Map<string, { userId: string; day: string; count: number }>();
+  for (const { day, captures } of batches) {
+    for (const { userId } of captures) {
+      const key = `${day} ${userId}`;
+      const entry = usage.get(key) ?? { userId, day, count: 0 };
+      entry.count += 1;
+      usage.set(key, entry);
+    }
+  }
+  return [...usage.values()];
+}

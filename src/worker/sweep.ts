@@ -1,0 +1,121 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Knex } from 'knex';
+import { firstIdAt, idToBytes } from '../domain/ids.ts';
+import { retentionCutoff } from '../domain/time.ts';
+import type { Plans } from '../plans.ts';
+import {
+  listExpired,
+  listOldestEntries,
+  listPurges,
+  pruneLedger,
+  purgeChunk,
+  removeExpired,
+  retireChunk,
+  type DeletedChunk,
+} from '../store/retention.ts';
+
+/** Rows that one statement deletes at most. */
+const CHUNK_ROWS = 1_000;
+const ENDPOINTS_AT_ONCE = 200;
+const REST_FACTOR = 3;
+
+/** A batch is never run again this long after it was stored. */
+const LEDGER_KEEP_MS = 7 * 86_400_000;
+
+const FIRST_KEY = Buffer.alloc(16);
+
+export interface SweepOptions {
+  db: Knex;
+  plans: Plans;
+  /** Unix milliseconds. */
+  now: number;
+  /** How long an expired endpoint stays readable, in milliseconds. */
+  expiredGraceMs: number;
+  /** Stops captures of an endpoint on all pods, before its row goes. */
+  stopCaptures: (endpointId: string) => Promise<void>;
+  /** Where the last sweep ran out of time, as the key of an endpoint; kept between sweeps. */
+  cursor: { read: () => Promise<Buffer | undefined>; write: (endpointId: Buffer | undefined) => Promise<void> };
+  /** Asked between chunks; what is left stays for the next sweep. */
+  isOver: () => boolean;
+}
+
+export interface SweepResult {
+  /** Endpoints removed after their expiry and grace. */
+  expired: number;
+  /** Entries of deleted endpoints that were removed. */
+  purged: number;
+  /** Entries past their plan's retention that were removed. */
+  retired: number;
+  /** Ledger rows that were forgotten. */
+  pruned: number;
+  /** Whether nothing was left to do. */
+  done: boolean;
+}
+
+/** Removes in the background what expiry, deletes and age have made unreachable, in chunks, until `isOver`. */
+export async function sweep(options: SweepOptions): Promise<SweepResult> {
+  const { db, now, isOver } = options;
+  const result: SweepResult = { expired: 0, purged: 0, retired: 0, pruned: 0, done: false };
+  await removeExpiredEndpoints(options, result);
+  await purgeDeletedEndpoints(options, result);
+  await retireOldEntries(options, result);
+  result.pruned = await inChunks(isOver, async (last) => ({ deleted: await pruneLedger(db, now - LEDGER_KEEP_MS, CHUNK_ROWS), last }));
+  result.done = !isOver();
+  return result;
+}
+
+async function removeExpiredEndpoints({ db, now, expiredGraceMs, stopCaptures, isOver }: SweepOptions, result: SweepResult): Promise<void> {
+  const before = new Date(now - expiredGraceMs);
+  for (let ids = await listExpired(db, before, ENDPOINTS_AT_ONCE); ids.length > 0; ids = await listExpired(db, before, ENDPOINTS_AT_ONCE)) {
+    for (const id of ids) {
+      if (isOver()) return;
+      await stopCaptures(id);
+      await removeExpired(db, id, before, new Date(now));
+      result.expired += 1;
+    }
+  }
+}
+
+async function purgeDeletedEndpoints({ db, isOver }: SweepOptions, result: SweepResult): Promise<void> {
+  for (let ids = await listPurges(db, ENDPOINTS_AT_ONCE); ids.length > 0; ids = await listPurges(db, ENDPOINTS_AT_ONCE)) {
+    for (const id of ids) {
+      result.purged += await inChunks(isOver, (last) => purgeChunk(db, id, last, CHUNK_ROWS));
+      if (isOver()) return;
+    }
+  }
+}
+
+/** Goes round all endpoints in key order; where time runs out, the next sweep goes on from there. */
+async function retireOldEntries({ db, plans, now, cursor, isOver }: SweepOptions, result: SweepResult): Promise<void> {
+  let last = (await cursor.read()) ?? FIRST_KEY;
+  for (let page = await listOldestEntries(db, last, ENDPOINTS_AT_ONCE); page.length > 0; page = await listOldestEntries(db, last, ENDPOINTS_AT_ONCE)) {
+    for (const { endpointId, plan, oldest } of page) {
+      // A plan that is not configured any more retires nothing: that would not come back.
+      const cutoff = retentionCutoff(plans.get(plan)?.retentionDays ?? null, now);
+      if (cutoff !== null && oldest !== null && Buffer.compare(oldest, idToBytes(firstIdAt(cutoff))) < 0) {
+        result.retired += await inChunks(isOver, (last) => retireChunk(db, { endpointId, before: cutoff }, last, CHUNK_ROWS));
+      }
+      if (isOver()) return cursor.write(last);
+      last = endpointId;
+    }
+  }
+  await cursor.write(undefined);
+}
+
+/**
+ * Repeats a chunked delete until a chunk is not full, or time is over. Returns how many rows went.
+ * Between chunks it rests three times as long as the last one took: captures and reads come first.
+ */
+async function inChunks(isOver: () => boolean, deleteChunk: (after: Buffer) => Promise<DeletedChunk>): Promise<number> {
+  let total = 0;
+  let last: Buffer = FIRST_KEY;
+  while (!isOver()) {
+    const start = performance.now();
+    const chunk = await deleteChunk(last);
+    total += chunk.deleted;
+    last = chunk.last;
+    if (chunk.deleted < CHUNK_ROWS) break;
+    await sleep(REST_FACTOR * (performance.now() - start));
+  }
+  return total;
+}
