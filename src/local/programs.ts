@@ -1,0 +1,102 @@
+import { spawn } from 'node:child_process';
+import { accessSync, constants, readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { UserError } from '../errors.ts';
+import { step } from './progress.ts';
+
+/** Where packages put servers that are not on everybody's PATH. */
+const MORE_FOLDERS = ['/usr/sbin', '/usr/local/sbin', '/usr/local/bin', '/opt/homebrew/bin', '/usr/libexec'];
+
+/**
+ * Debian's packages with the servers alone: `mariadb-server` and `redis-server` would also start
+ * services of their own on the standard ports.
+ */
+const DEBIAN_PACKAGES = ['mariadb-server-core', 'mariadb-client-core', 'redis-tools'];
+
+/** Executables of the database and the Redis to run. */
+export interface Programs {
+  database: string;
+  redis: string;
+}
+
+/**
+ * Finds a database server and a Redis; installs them first where they are missing and apt is there.
+ *
+ * @throws UserError that says what to run, or what else to do
+ */
+export async function findOrInstallPrograms(): Promise<Programs> {
+  const found = findPrograms();
+  if (found !== undefined) return found;
+  if (find(['apt-get']) === undefined || !isDebianLike()) throw new UserError(howToInstall());
+  const sudo = process.getuid?.() === 0 ? [] : ['sudo'];
+  if (sudo.length > 0 && find(sudo) === undefined) throw new UserError(howToInstall());
+  await step(`Installing MariaDB and Redis with apt (${[...sudo, 'apt-get install', ...DEBIAN_PACKAGES].join(' ')})`, async () => {
+    await run([...sudo, 'apt-get', 'update', '-qq']);
+    await run([...sudo, 'env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', 'install', '-y', '-qq', '--no-install-recommends', ...DEBIAN_PACKAGES]);
+  });
+  const installed = findPrograms();
+  if (installed === undefined) throw new UserError(howToInstall());
+  return installed;
+}
+
+function findPrograms(): Programs | undefined {
+  const database = find(['mariadbd', 'mysqld']);
+  // In Debian's redis-tools the server goes by the name of redis-check-rdb: one program, told apart by its name.
+  const redis = find(['redis-server', 'valkey-server', 'redis-check-rdb', 'valkey-check-rdb']);
+  // mariadb-install-db, which makes a data directory, needs a program that comes with the client.
+  const complete = database?.endsWith('mysqld') || find(['my_print_defaults']) !== undefined;
+  return database === undefined || redis === undefined || !complete ? undefined : { database, redis };
+}
+
+export function find(names: string[]): string | undefined {
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), ...MORE_FOLDERS];
+  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isExecutable);
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isDebianLike(): boolean {
+  try {
+    return /^ID(_LIKE)?=.*(debian|ubuntu)/m.test(readFileSync('/etc/os-release', 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+function howToInstall(): string {
+  const command = find(['brew'])
+    ? 'brew install mariadb redis'
+    : find(['dnf'])
+      ? 'sudo dnf install mariadb-server redis'
+      : find(['pacman'])
+        ? 'sudo pacman -S mariadb redis'
+        : find(['apk'])
+          ? 'sudo apk add mariadb redis'
+          : `sudo apt-get install --no-install-recommends ${DEBIAN_PACKAGES.join(' ')}`;
+  return [
+    'A database (MariaDB or MySQL) and Redis (or Valkey) are needed and were not found. Either install them:',
+    `  ${command}`,
+    'or run them in containers:',
+    '  docker compose up -d mysql redis',
+    '  MYSQL_URL=mysql://hookbay:hookbay@127.0.0.1:3306/hookbay REDIS_URL=redis://127.0.0.1:6379/0 npm start',
+  ].join('\n');
+}
+
+function run([command, ...args]: string[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command as string, args, { stdio: ['inherit', 'pipe', 'pipe'] });
+    let output = '';
+    const keep = (chunk: Buffer): void => void (output = (output + chunk.toString()).slice(-4_000));
+    child.stdout.on('data', keep);
+    child.stderr.on('data', keep);
+    child.on('error', reject);
+    child.on('exit', (code) => (code === 0 ? resolve() : reject(new UserError(`${command} ${args.join(' ')} failed:\n${output}`))));
+  });
+}
