@@ -1,0 +1,273 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { idToBytes } from '../../src/domain/ids.ts';
+import { createLog } from '../../src/log.ts';
+import { closeRedis, openRedis } from '../../src/redis/connections.ts';
+import { expectBalanced, startLoad } from '../support/accounting.ts';
+import { captureOne, client, mintToken, send, type Client } from '../support/client.ts';
+import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { startProxy } from '../support/proxy.ts';
+import { startPrivateServers, type PrivateServers } from '../support/private-servers.ts';
+import { startRole, type RoleProcess } from '../support/processes.ts';
+
+/** Longer than any answer may take: the promise, and room for a machine that is busy with something else. */
+const ANSWER_BOUND_MS = 2_500;
+const NOISE_MS = 1_500;
+
+// Servers of its own, because it stops them.
+const dataDir = mkdtempSync(join(tmpdir(), 'hookbay-outages-'));
+let servers: PrivateServers;
+let environment: Environment;
+let api: RoleProcess;
+let worker: RoleProcess;
+let owner: Client;
+let endpointId: string;
+
+const startWorker = (): Promise<RoleProcess> => startRole('worker', { ...environment.env, JOB_LOCK_MS: '2000' });
+
+beforeAll(async () => {
+  servers = await startPrivateServers(dataDir);
+  environment = await openEnvironment({ mysql: servers.mysql.config, redis: servers.redis.config });
+  [api, worker] = await Promise.all([startRole('api', environment.env), startWorker()]);
+});
+afterAll(async () => {
+  await Promise.all([api.end(), worker.end()]);
+  await environment.close();
+  await servers.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+let users = 0;
+beforeEach(async () => {
+  // What the test before did to the servers is over.
+  await eventually(async () => (await send(`${api.url}/h/none`, { method: 'POST' })).status === 404);
+  users += 1;
+  owner = client(api.url, mintToken(`user-${users}`, { plan: 'enterprise' }));
+  endpointId = (await owner.create()).body.id;
+});
+
+test('MySQL away for ten seconds under load: no refusal, everything there afterwards', async () => {
+  const load = startLoad({ url: () => `${api.url}/h/${endpointId}`, connections: 8, pauseMs: 10 });
+  await eventually(() => load.outcomes.length > 100);
+  await servers.mysql.stop();
+  const before = load.outcomes.length;
+  const away = performance.now();
+  // Ten seconds of outage are the subject here; nothing is waited for.
+  await new Promise((resolve) => setTimeout(resolve, 10_000));
+  expect(load.outcomes.length - before).toBeGreaterThan(100);
+  // Management needs the database, and says so in time.
+  const list = await owner.list(endpointId);
+  expect([list.status, list.headers['retry-after']]).toEqual([503, '2']);
+  await servers.restartMysql();
+  expect(performance.now() - away).toBeGreaterThan(10_000);
+  await load.stop();
+  await environment.drained();
+  expect(load.outcomes.filter(({ kind }) => kind !== 'receipt')).toEqual([]);
+  // The outage was waited out inside the jobs: it cost none of them an attempt.
+  expect(worker.log.filter(({ msg }) => msg === 'Job failed')).toEqual([]);
+  const { rows } = await expectBalanced(environment.db, endpointId, load.outcomes);
+  expect(rows).toBe(load.outcomes.length);
+  expect(await environment.queue.getFailedCount()).toBe(0);
+});
+
+describe('Redis', () => {
+  test('stopped: every answer is a 503 in time, none a false 200, and it recovers by itself [503]', async () => {
+    const load = startLoad({ url: () => `${api.url}/h/${endpointId}`, connections: 8, pauseMs: 5 });
+    await eventually(() => load.outcomes.length > 100);
+    await servers.redis.stop();
+    const before = load.outcomes.length;
+    await eventually(() => load.outcomes.length > before + 200);
+    const during = load.outcomes.slice(before + 8);
+    expect(during.filter(({ status }) => status !== 503)).toEqual([]);
+    const refused = await send(`${api.url}/h/${endpointId}`, { method: 'POST' });
+    expect([refused.status, refused.headers['retry-after'], refused.body]).toEqual([503, '2', { error: expect.any(String) }]);
+    // Reads go on, and say what they could not make sure of.
+    const list = await owner.list(endpointId);
+    expect([list.status, list.headers['x-captures-pending']]).toEqual([200, 'unknown']);
+    await servers.restartRedis();
+    const restarted = load.outcomes.length;
+    await eventually(() => load.outcomes.slice(restarted).some(({ kind }) => kind === 'receipt'));
+    await load.stop();
+    await environment.drained();
+    const slow = load.outcomes.filter(({ ms }) => ms > ANSWER_BOUND_MS + NOISE_MS);
+    expect(slow).toEqual([]);
+    await expectBalanced(environment.db, endpointId, load.outcomes);
+  });
+
+  test('killed and back: what had a receipt is there', async () => {
+    const load = startLoad({ url: () => `${api.url}/h/${endpointId}`, connections: 8 });
+    for (let round = 0; round < 5; round += 1) {
+      const before = load.outcomes.filter(({ kind }) => kind === 'receipt').length;
+      await eventually(() => load.outcomes.filter(({ kind }) => kind === 'receipt').length > before + 200);
+      servers.redis.process.kill('SIGKILL');
+      await eventually(() => servers.redis.process.signalCode !== null);
+      await servers.restartRedis();
+    }
+    await load.stop();
+    await environment.drained();
+    await expectBalanced(environment.db, endpointId, load.outcomes);
+  });
+
+  test('frozen: 503 in time, and no 200 until it moves again', async () => {
+    await eventually(async () => (await send(`${api.url}/h/${endpointId}`, { method: 'POST' })).status === 200);
+    servers.redis.process.kill('SIGSTOP');
+    closing(servers.redis.process, (redis) => void redis.kill('SIGCONT'));
+    const start = performance.now();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => send(`${api.url}/h/${endpointId}`, { method: 'POST', body: 'x' })));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 503));
+    expect(performance.now() - start).toBeLessThan(ANSWER_BOUND_MS + NOISE_MS);
+    servers.redis.process.kill('SIGCONT');
+    await eventually(async () => (await send(`${api.url}/h/${endpointId}`, { method: 'POST' })).status === 200);
+  });
+});
+
+describe('connections whose other end is lost without a word', () => {
+  test('to Redis: captures are refused in time, and taken again soon', async () => {
+    const proxy = closing(await startProxy(servers.redis.config.port), (open) => open.close());
+    const behind = await startRole('api', { ...environment.env, REDIS_PORT: String(proxy.port) });
+    await captureOne(behind.url, endpointId);
+    proxy.silenceExisting();
+    const start = performance.now();
+    const first = await send(`${behind.url}/h/${endpointId}`, { method: 'POST' });
+    expect(first.status).toBe(503);
+    expect(performance.now() - start).toBeLessThan(ANSWER_BOUND_MS + NOISE_MS);
+    await eventually(async () => (await send(`${behind.url}/h/${endpointId}`, { method: 'POST' })).status === 200);
+    await behind.end();
+  });
+
+  test('to MySQL: the worker gives the transaction up and stores what it holds', async () => {
+    await worker.end();
+    const proxy = closing(await startProxy(servers.mysql.config.port), (open) => open.close());
+    worker = await startRole('worker', { ...environment.env, JOB_LOCK_MS: '2000', MYSQL_PORT: String(proxy.port) });
+    await captureOne(api.url, endpointId);
+    await environment.drained();
+    proxy.silenceExisting();
+    const { id } = await captureOne(api.url, endpointId);
+    await eventually(async () => (await environment.db.knex('requests').where({ id: idToBytes(id) })).length === 1);
+    expect((await owner.endpoint(endpointId)).body.request_count).toBe(2);
+    await worker.end();
+    worker = await startWorker();
+  });
+});
+
+test('a delete that fails because MySQL is away leaves the endpoint capturing', async () => {
+  await captureOne(api.url, endpointId);
+  await environment.drained();
+  // The database goes in the middle of the delete: after it was found, while its row is held.
+  const lock = await environment.db.pool.getConnection();
+  await lock.query('START TRANSACTION');
+  await lock.query('SELECT id FROM endpoints WHERE id = ? FOR UPDATE', [idToBytes(endpointId)]);
+  const removal = owner.removeEndpoint(endpointId);
+  let taken = 1;
+  const capture = async (): Promise<number> => {
+    const { status } = await send(`${api.url}/h/${endpointId}`, { method: 'POST' });
+    if (status === 200) taken += 1;
+    return status;
+  };
+  await eventually(async () => (await capture()) === 404);
+  servers.mysql.process.kill('SIGKILL');
+  lock.destroy();
+  expect((await removal).status).toBe(503);
+  await eventually(async () => (await capture()) === 200, 5_000);
+  await servers.restartMysql();
+  await environment.drained();
+  expect((await owner.endpoint(endpointId)).body.request_count).toBe(taken);
+});
+
+test('large captures: taken, stored once, and no hindrance to small ones', async () => {
+  // Of bytes that JSON would write as six each.
+  const large = Buffer.alloc(5 * 1024 * 1024);
+  const [first, second] = await Promise.all([captureOne(api.url, endpointId, { body: large }), captureOne(api.url, endpointId, { body: large })]);
+  const small = await captureOne(api.url, endpointId, { body: 'small' });
+  await environment.drained();
+  for (const { id } of [first, second]) expect((await owner.body(id)).bytes.equals(large)).toBe(true);
+  expect((await owner.entry(small.id)).body.body).toBe('small');
+  expect((await owner.list(endpointId)).body.total).toBe(3);
+});
+
+test('a worker killed between commit and completion: its job runs again and changes nothing', async () => {
+  const admin = closing(openRedis(servers.redis.config, 'worker', createLog('silent')), closeRedis);
+  const lock = await environment.db.pool.getConnection();
+  await lock.query('START TRANSACTION');
+  // The worker gets the job and waits here for the endpoint's row …
+  await lock.query('SELECT id FROM endpoints WHERE id = ? FOR UPDATE', [idToBytes(endpointId)]);
+  const { id } = await captureOne(api.url, endpointId, { body: 'once' });
+  await eventually(async () => (await environment.queue.getActiveCount()) === 1);
+  // … then Redis falls silent, so that the commit goes through and the completion does not.
+  await admin.call('CLIENT', 'PAUSE', '60000', 'WRITE');
+  await lock.query('COMMIT');
+  lock.release();
+  await eventually(async () => (await environment.db.knex('requests').where({ id: idToBytes(id) })).length === 1);
+  expect(await worker.end('SIGKILL')).toBe('SIGKILL');
+  await admin.call('CLIENT', 'UNPAUSE');
+  expect(await environment.queue.getActiveCount()).toBe(1);
+
+  worker = await startWorker();
+  await environment.drained();
+  const rows = await environment.db.knex('requests').where({ endpoint_id: idToBytes(endpointId) });
+  expect(rows).toHaveLength(1);
+  expect((await owner.endpoint(endpointId)).body.request_count).toBe(1);
+  expect((await owner.endpoints()).body.usage.dailyRequests).toBe(1);
+  expect(await environment.queue.getFailedCount()).toBe(0);
+});
+
+test('a job whose worker was killed again and again is stored, not given up', async () => {
+  const lock = await environment.db.pool.getConnection();
+  await lock.query('START TRANSACTION');
+  await lock.query('SELECT id FROM endpoints WHERE id = ? FOR UPDATE', [idToBytes(endpointId)]);
+  const { id } = await captureOne(api.url, endpointId);
+  for (let death = 1; death <= 4; death += 1) {
+    const holder = worker;
+    await eventually(async () => (await environment.queue.getActiveCount()) === 1 && (await environment.redis.exists(`${environment.queue.toKey((await environment.queue.getRanges(['active'], 0, 0))[0] ?? '')}:lock`)) === 1);
+    await holder.end('SIGKILL');
+    worker = await startWorker();
+    // Until the new one has taken the job over, its lock is the dead one's.
+    await eventually(async () => (await environment.queue.getJobs(['active']))[0]?.stalledCounter === death);
+  }
+  await lock.query('COMMIT');
+  lock.release();
+  await environment.drained();
+  expect(await environment.db.knex('requests').where({ id: idToBytes(id) })).toHaveLength(1);
+  expect(await environment.queue.getFailedCount()).toBe(0);
+});
+
+test('workers and APIs killed at random under load: the books balance', async () => {
+  const second = await startRole('api', environment.env);
+  const apis = [api, second];
+  const load = startLoad({ url: () => `${apis[Math.floor(Math.random() * 2)]?.url}/h/${endpointId}`, connections: 16 });
+  for (let round = 0; round < 6; round += 1) {
+    const before = load.outcomes.length;
+    await eventually(() => load.outcomes.length > before + 300);
+    if (round % 2 === 0) {
+      await worker.end('SIGKILL');
+      worker = await startWorker();
+    } else {
+      await apis[1]?.end('SIGKILL');
+      apis[1] = await startRole('api', environment.env);
+    }
+  }
+  await load.stop();
+  await apis[1]?.end();
+  await environment.drained();
+  const { receipts } = await expectBalanced(environment.db, endpointId, load.outcomes);
+  expect(receipts).toBeGreaterThan(1_000);
+  expect(await environment.queue.getFailedCount()).toBe(0);
+});
+
+test('frozen beyond its lock, a worker stores nothing twice', async () => {
+  const other = await startWorker();
+  const load = startLoad({ url: () => `${api.url}/h/${endpointId}`, connections: 8 });
+  for (let round = 0; round < 3; round += 1) {
+    const before = load.outcomes.length;
+    await eventually(() => load.outcomes.length > before + 200);
+    worker.child.kill('SIGSTOP');
+    // Twice its lock: the other worker has taken its jobs over by then.
+    await new Promise((resolve) => setTimeout(resolve, 5_000));
+    worker.child.kill('SIGCONT');
+  }
+  await load.stop();
+  await environment.drained();
+  await expectBalanced(environment.db, endpointId, load.outcomes);
+  await other.end();
+});

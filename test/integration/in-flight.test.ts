@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
+import { createInFlightWait, enqueueCaptures } from '../../src/queue/capture-queue.ts';
+import { makeCapture } from '../support/captures.ts';
+import { openEnvironment, type Environment } from '../support/environment.ts';
+
+let environment: Environment;
+beforeAll(async () => {
+  environment = await openEnvironment();
+});
+afterAll(() => environment.close());
+
+async function enqueueBatches(count: number): Promise<void> {
+  const batch = () => ({ id: newTimeOrderedId(), day: '2026-03-01', captures: [makeCapture(newEndpointId())] });
+  await Promise.all(Array.from({ length: count }, () => enqueueCaptures(environment.queue, batch())));
+}
+
+test('nothing in flight is answered at once, and what is not stored within the bound is counted', async () => {
+  const wait = createInFlightWait(environment.queues);
+  expect(await wait()).toBe(0);
+  await enqueueBatches(3);
+  expect(await wait()).toBe(3);
+});
+
+test('batches that come later do not hide those that are waited for', async () => {
+  const wait = createInFlightWait(environment.queues);
+  await enqueueBatches(600);
+  // No worker runs: not one of them is stored when the wait is over.
+  const [pending] = await Promise.all([wait(), enqueueBatches(900)]);
+  expect(pending).toBeGreaterThanOrEqual(603);
+});

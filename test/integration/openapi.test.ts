@@ -1,0 +1,113 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { OPERATIONS } from '../../src/api/openapi.ts';
+import { captureOne, client, mintToken, send, type Answer, type Client } from '../support/client.ts';
+import { openEnvironment, type Environment } from '../support/environment.ts';
+
+interface Document {
+  openapi: string;
+  components: { schemas: object };
+  paths: Record<string, Record<string, { security?: object[]; responses: Record<string, { content: Record<string, { schema?: object }> }>; requestBody?: { content: { 'application/json': { schema: object; example: unknown } } } }>>;
+}
+
+let environment: Environment;
+let url: string;
+let owner: Client;
+let document: Document;
+let ajv: Ajv2020;
+
+beforeAll(async () => {
+  environment = await openEnvironment();
+  await environment.startWorker();
+  ({ url } = await environment.startApi({ PLANS: '{"pro":{"dailyRequests":12,"maxRequestSize":1000,"permanentEndpoints":1}}' }));
+  owner = client(url, mintToken('ann'));
+  document = (await send<Document>(`${url}/openapi.json`)).body;
+  ajv = new Ajv2020({ strict: false });
+  (addFormats as unknown as (instance: Ajv2020) => void)(ajv);
+  ajv.addSchema({ $id: 'doc', ...document });
+});
+afterAll(() => environment.close());
+
+const seen = new Set<string>();
+
+/** What was answered is what the document says is answered. */
+function hold(method: string, path: string, answer: Answer): void {
+  const response = document.paths[path]?.[method]?.responses[answer.status];
+  expect([method, path, answer.status, response !== undefined]).toEqual([method, path, answer.status, true]);
+  const [mediaType, { schema }] = Object.entries(response?.content ?? {})[0] as [string, { schema?: object }];
+  expect(answer.headers['content-type']?.split(';')[0]).toBe(mediaType);
+  seen.add(`${method} ${path} ${answer.status}`);
+  if (schema === undefined) return;
+  const inDocument = JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"doc#/')) as object;
+  const validate = ajv.compile(inDocument);
+  expect([method, path, answer.status, validate(answer.body), validate.errors]).toEqual([method, path, answer.status, true, null]);
+}
+
+test('every route answers what the document says, errors too [OpenAPI]', async () => {
+  expect(document.openapi).toBe('3.1.0');
+  hold('get', '/openapi.json', await send(`${url}/openapi.json`));
+  const created = await owner.create({ alias: 'a-hook', permanent: true });
+  hold('post', '/api/endpoints', created);
+  const { id } = created.body;
+  for (const body of ['{"alias":1}', '[', `{"alias":"${'x'.repeat(70_000)}"}`]) hold('post', '/api/endpoints', await owner.create(body));
+  hold('post', '/api/endpoints', await owner.create({ alias: 'a-hook' }));
+  hold('post', '/api/endpoints', await owner.create({ permanent: true }));
+  hold('post', '/h/{key}', await send(`${url}/h/${id}?a=1&a=2`, { method: 'POST', body: 'x', headers: ['Content-Type', 'a/b'] }));
+  hold('get', '/h/{key}', await send(`${url}/h/a-hook`));
+  hold('get', '/h/{key}', await send(`${url}/h/unknown`));
+  hold('post', '/h/{key}', await send(`${url}/h/${id}`, { method: 'POST', body: 'x'.repeat(1001) }));
+  const { id: entry } = await captureOne(url, id, { body: Buffer.from([0xff]), headers: ['X-Hub-Signature-256', 'sha256=0'] });
+  hold('get', '/api/endpoints', await owner.endpoints());
+  hold('get', '/api/endpoints/{id}', await owner.endpoint(id));
+  hold('get', '/api/endpoints/{id}', await owner.endpoint('unknown'));
+  hold('get', '/api/endpoints/{id}/requests', await owner.list(id));
+  hold('get', '/api/endpoints/{id}/requests', await owner.list(id, '?limit=0'));
+  hold('get', '/api/endpoints/{id}/requests', await owner.list('unknown'));
+  hold('get', '/api/requests/{id}', await owner.entry(entry));
+  hold('get', '/api/requests/{id}', await owner.entry('unknown'));
+  hold('get', '/api/requests/{id}/body', await owner.body(entry));
+  hold('get', '/api/requests/{id}/body', await owner.body('unknown'));
+  hold('post', '/api/requests/{id}/verify', await owner.call('POST', `/api/requests/${entry}/verify`, { secret: 's' }));
+  hold('post', '/api/requests/{id}/verify', await owner.call('POST', `/api/requests/${entry}/verify`, {}));
+  hold('post', '/api/requests/{id}/verify', await owner.call('POST', '/api/requests/unknown/verify', { secret: 's' }));
+  hold('delete', '/api/requests', await owner.removeMany([entry]));
+  hold('delete', '/api/requests', await owner.removeMany([]));
+  hold('delete', '/api/requests/{id}', await owner.remove(entry));
+  hold('delete', '/api/requests/{id}', await owner.remove((await captureOne(url, id)).id));
+  for (let n = 0; n < 12; n += 1) await send(`${url}/h/${id}`, { method: 'POST' });
+  hold('post', '/h/{key}', await send(`${url}/h/${id}`, { method: 'POST' }));
+  hold('delete', '/api/endpoints/{id}', await owner.removeEndpoint(id));
+  hold('delete', '/api/endpoints/{id}', await owner.removeEndpoint(id));
+  const example = document.paths['/api/verify-signature']?.['post']?.requestBody?.content['application/json'].example;
+  hold('post', '/api/verify-signature', await owner.call('POST', '/api/verify-signature', example));
+  hold('post', '/api/verify-signature', await owner.call('POST', '/api/verify-signature', {}));
+  hold('get', '/api/endpoints', await client(url, 'x').endpoints());
+  hold('get', '/api/endpoints', await client(url, mintToken('ann', { plan: 'unknown' })).endpoints());
+
+  // Every success and every 404 of the document was seen.
+  const promised = OPERATIONS.flatMap(({ method, path, answers }) => Object.keys(answers).map((status) => `${method} ${path} ${status}`));
+  expect(promised.filter((line) => /(200|201|404)$/.test(line) && line !== 'post /h/{key} 404' && !seen.has(line))).toEqual([]);
+});
+
+test('examples of request bodies are valid by their own schemas', () => {
+  for (const operations of Object.values(document.paths)) {
+    for (const { requestBody } of Object.values(operations)) {
+      if (requestBody === undefined) continue;
+      const { schema, example } = requestBody.content['application/json'];
+      expect([example, ajv.validate(schema, example)]).toEqual([example, true]);
+    }
+  }
+});
+
+test('routes and document are the same set, and so are the routes that need a token', async () => {
+  for (const { method, path, guarded } of OPERATIONS) {
+    const answer = await send(url + path.replace('{key}', 'unknown').replace('{id}', 'unknown'), { method: method.toUpperCase(), headers: ['Content-Type', 'application/json'], body: '{}' });
+    expect([method, path, answer.status === 405, answer.status === 401]).toEqual([method, path, false, guarded]);
+    // What the router knows beside is not in the document either.
+    const allow = (await send(url + path.replace('{id}', 'unknown'), { method: 'OPTIONS' })).headers.allow;
+    if (allow === undefined) continue;
+    const documented = OPERATIONS.filter((operation) => operation.path === path).map((operation) => operation.method.toUpperCase());
+    expect([path, allow.split(', ').filter((name) => name !== 'HEAD').toSorted()]).toEqual([path, documented.toSorted()]);
+  }
+});

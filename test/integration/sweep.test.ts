@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { bytesToId, firstIdAt, idToBytes, newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
+import { parsePlans, type Plan } from '../../src/plans.ts';
+import { requestSweep, openMaintenanceQueue } from '../../src/queue/maintenance-queue.ts';
+import { insertEndpoint, removeEndpoint } from '../../src/store/endpoints.ts';
+import { persistBatches } from '../../src/worker/persist.ts';
+import { sweep, type SweepOptions } from '../../src/worker/sweep.ts';
+import { captureOne, client, mintToken, send } from '../support/client.ts';
+import { makeCapture } from '../support/captures.ts';
+import { eventually, openEnvironment, type Environment } from '../support/environment.ts';
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const plans = parsePlans('{"keeper":{"retentionDays":null}}');
+
+let environment: Environment;
+let stopped: string[];
+let cursor: Buffer | undefined;
+
+beforeAll(async () => {
+  environment = await openEnvironment();
+});
+afterAll(() => environment.close());
+beforeEach(async () => {
+  for (const table of ['requests', 'endpoints', 'purges', 'capture_batches']) await environment.db.knex(table).delete();
+  stopped = [];
+  cursor = undefined;
+});
+
+async function newEndpoint(plan: string, fields: Partial<{ userId: string; expiresAt: Date }> = {}): Promise<string> {
+  const id = newEndpointId();
+  await insertEndpoint(environment.db.knex, {
+    id, userId: fields.userId ?? plan, alias: null, permanent: false, expiresAt: fields.expiresAt ?? null, now: new Date(), plan: plans.get(plan) as Plan,
+  });
+  return id;
+}
+
+/** Stores entries that came in `daysAgo`. */
+async function store(endpointId: string, count: number, daysAgo = 0): Promise<string[]> {
+  const captures = Array.from({ length: count }, (_, i) => {
+    // Of that time, and still unlike any other.
+    const id = daysAgo === 0 ? newTimeOrderedId() : firstIdAt(Date.now() - daysAgo * DAY_MS + i).slice(0, 24) + newEndpointId().slice(24);
+    return makeCapture(endpointId, { id });
+  });
+  await persistBatches(environment.db.pool, [{ id: newTimeOrderedId(), day: '2026-03-01', captures }]);
+  return captures.map(({ id }) => id);
+}
+
+function run(fields: Partial<SweepOptions> = {}) {
+  return sweep({
+    db: environment.db.knex, plans, now: Date.now(), expiredGraceMs: 24 * HOUR_MS, isOver: () => false,
+    stopCaptures: async (id) => void stopped.push(id),
+    cursor: { read: async () => cursor, write: async (id) => void (cursor = id) },
+    ...fields,
+  });
+}
+
+const idsOf = async (endpointId: string): Promise<string[]> =>
+  (await environment.db.knex('requests').where({ endpoint_id: idToBytes(endpointId) }).orderBy('id').pluck('id')).map((id) => bytesToId(id as Buffer));
+const storedCount = async (endpointId: string): Promise<number> =>
+  (await environment.db.knex('endpoints').where({ id: idToBytes(endpointId) }).first('stored_count')).stored_count as number;
+
+/** Time is over after so many questions. */
+function after(questions: number): () => boolean {
+  let asked = 0;
+  return () => (asked += 1) > questions;
+}
+
+describe('deleted endpoints', () => {
+  test('their entries go in chunks; a sweep that runs out of time is continued by the next', async () => {
+    const id = await newEndpoint('pro');
+    const other = await newEndpoint('pro');
+    await store(id, 2_550);
+    await store(other, 3);
+    await removeEndpoint(environment.db.knex, 'pro', id, new Date());
+    expect(await run({ isOver: after(2) })).toMatchObject({ purged: 2_000, done: false });
+    expect(await idsOf(id)).toHaveLength(550);
+    expect(await run()).toMatchObject({ purged: 550, done: true });
+    expect(await environment.db.knex('purges')).toEqual([]);
+    expect(await idsOf(other)).toHaveLength(3);
+  });
+});
+
+describe('retention', () => {
+  test('removes what is past the plan of its owner, and nothing else; counts stay right', async () => {
+    const free = await newEndpoint('free');
+    const pro = await newEndpoint('pro');
+    const keeper = await newEndpoint('keeper');
+    const gone = await newEndpoint('free', { userId: 'of a plan that is not configured any more' });
+    await environment.db.knex('users').where({ id: Buffer.from('of a plan that is not configured any more') }).update({ plan: 'retired' });
+    for (const id of [free, pro, keeper, gone]) {
+      await store(id, 5, 40);
+      await store(id, 3, 10);
+      await store(id, 2, 6.99);
+    }
+    expect(await run()).toMatchObject({ retired: 5 + 3 + 5, done: true });
+    expect([(await idsOf(free)).length, (await idsOf(pro)).length, (await idsOf(keeper)).length, (await idsOf(gone)).length]).toEqual([2, 5, 10, 10]);
+    expect([await storedCount(free), await storedCount(pro), await storedCount(keeper)]).toEqual([2, 5, 10]);
+    expect(await run()).toMatchObject({ retired: 0, done: true });
+  });
+
+  test('goes on where it ran out of time', async () => {
+    const endpoints = await Promise.all(Array.from({ length: 6 }, () => newEndpoint('free')));
+    for (const id of endpoints) await store(id, 4, 8);
+    let rounds = 0;
+    let retired = 0;
+    for (let done = false; !done; rounds += 1) {
+      const result = await run({ isOver: after(3) });
+      retired += result.retired;
+      ({ done } = result);
+      expect(rounds).toBeLessThan(20);
+      if (retired === 24) break;
+    }
+    expect(retired).toBe(24);
+    expect(rounds).toBeGreaterThan(1);
+    for (const id of endpoints) expect([await idsOf(id), await storedCount(id)]).toEqual([[], 0]);
+  });
+
+  test('a delete in the middle of captures keeps the count', async () => {
+    const id = await newEndpoint('free');
+    await store(id, 3_000, 8);
+    await Promise.all([run(), ...Array.from({ length: 20 }, () => store(id, 10))]);
+    expect([(await idsOf(id)).length, await storedCount(id)]).toEqual([200, 200]);
+  });
+});
+
+describe('expiry', () => {
+  test('an expired endpoint goes after its grace, captures stopped first, with its entries', async () => {
+    const ago = (hours: number): Date => new Date(Date.now() - hours * HOUR_MS);
+    const long = await newEndpoint('pro', { expiresAt: ago(25) });
+    const short = await newEndpoint('pro', { expiresAt: ago(23) });
+    const future = await newEndpoint('pro', { expiresAt: ago(-1) });
+    await store(long, 3);
+    await store(short, 3);
+    expect(await run()).toMatchObject({ expired: 1, purged: 3, done: true });
+    expect(stopped).toEqual([long]);
+    const left = (await environment.db.knex('endpoints').pluck('id')).map((id) => bytesToId(id as Buffer));
+    expect(left.toSorted()).toEqual([short, future].toSorted());
+    expect(await idsOf(short)).toHaveLength(3);
+  });
+});
+
+test('the ledger forgets batches after a week', async () => {
+  const { knex } = environment.db;
+  await store(await newEndpoint('keeper'), 1);
+  await run({ now: Date.now() + 6.9 * DAY_MS });
+  expect(await knex('capture_batches')).toHaveLength(1);
+  await run({ now: Date.now() + 7.1 * DAY_MS });
+  expect(await knex('capture_batches')).toEqual([]);
+});
+
+test('deletes of endpoints and entries race captures: nothing deleted comes back, and counts stay right', async () => {
+  const worker = await environment.startWorker();
+  const api = await environment.startApi();
+  const owner = client(api.url, mintToken('dora'));
+  const doomed = await Promise.all(Array.from({ length: 6 }, async () => (await owner.create()).body.id));
+  const kept = (await owner.create()).body.id;
+  const deleted = new Set<string>();
+  let [deleting, receipts] = [true, 0];
+  const senders = Array.from({ length: 8 }, async (_, n) => {
+    for (let i = 0; deleting || i < 20; i += 1) {
+      const target = [...doomed, kept][(i + n) % 7] as string;
+      const { status, body } = await send<{ id: string }>(`${api.url}/h/${target}`, { method: 'POST' });
+      expect([200, 404]).toContain(status);
+      if (target !== kept || status !== 200) continue;
+      receipts += 1;
+      if (receipts % 3 === 0 && (await owner.remove(body.id)).status === 200) deleted.add(body.id);
+    }
+  });
+  for (const id of doomed) expect((await owner.removeEndpoint(id)).status).toBe(200);
+  deleting = false;
+  await Promise.all(senders);
+  await environment.drained();
+  for (const id of doomed) await eventually(async () => (await idsOf(id)).length === 0);
+  const left = await idsOf(kept);
+  expect(left.filter((id) => deleted.has(id))).toEqual([]);
+  expect(left).toHaveLength(receipts - deleted.size);
+  expect(await storedCount(kept)).toBe(left.length);
+  expect((await owner.list(kept)).body.total).toBe(left.length);
+  expect((await owner.endpoint(kept)).body.request_count).toBe(receipts);
+  await api.stop();
+  await worker.stop();
+});
+
+test('through the queue, with three workers: one schedule, expired endpoints are 410 and then 404 on every pod', async () => {
+  for (let i = 0; i < 3; i += 1) await environment.startWorker({ EXPIRED_GRACE_HOURS: '0' });
+  const maintenance = openMaintenanceQueue(environment.redis, environment.config.redis.prefix);
+  await eventually(async () => (await maintenance.getJobSchedulersCount()) === 1);
+  const pods = [await environment.startApi(), await environment.startApi()];
+  const owner = client(pods[0]?.url ?? '', mintToken('eve'));
+  const { id } = (await owner.create()).body;
+  for (const { url } of pods) await captureOne(url, id);
+  await environment.drained();
+  await environment.db.knex('endpoints').where({ id: idToBytes(id) }).update({ expires_at: new Date(Date.now() - 1000) });
+  await requestSweep(maintenance);
+  await eventually(async () => (await owner.endpoint(id)).status === 404);
+  for (const { url } of pods) await eventually(async () => (await send(`${url}/h/${id}`, { method: 'POST' })).status === 404, 2_000);
+  await eventually(async () => (await idsOf(id)).length === 0);
+  expect(await maintenance.getFailedCount()).toBe(0);
+  expect(await maintenance.getJobSchedulersCount()).toBe(1);
+});

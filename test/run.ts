@@ -1,0 +1,70 @@
+/*
+ * `npm test`: type check, lint, and every test, on servers of its own. Ends with a line of counts.
+ * In CI a skipped test is a failure: nothing may pass because it did not run.
+ */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { say } from '../src/local/progress.ts';
+
+interface Report {
+  numPassedTests: number;
+  numFailedTests: number;
+  testResults: { name: string; message?: string; status: string; assertionResults: { fullName: string; status: string }[] }[];
+}
+
+const filters = process.argv.slice(2);
+const failures: string[] = [];
+
+if (filters.length === 0) {
+  await check('Type check', 'tsc', ['--noEmit']);
+  await check('Lint', 'oxlint', ['--type-aware', '--deny-warnings', 'src', 'test', 'migrations']);
+}
+const folder = mkdtempSync(join(tmpdir(), 'hookbay-report-'));
+const reportFile = join(folder, 'report.json');
+await check('Tests', 'vitest', [
+  'run',
+  '--root=.',
+  '--config=test/vitest.config.ts',
+  '--reporter=default',
+  '--reporter=json',
+  `--outputFile.json=${reportFile}`,
+  ...filters,
+]);
+finish(readReport());
+
+/** Runs a tool of node_modules on the Node that runs this file. */
+function check(name: string, tool: string, args: string[]): Promise<void> {
+  say(`\n${name}`);
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [join('node_modules/.bin', tool), ...args], { stdio: 'inherit' });
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => child.kill(signal));
+    child.on('exit', (code) => {
+      if (code !== 0) failures.push(name);
+      resolve();
+    });
+  });
+}
+
+function readReport(): Report | undefined {
+  try {
+    return JSON.parse(readFileSync(reportFile, 'utf8')) as Report;
+  } catch {
+    return undefined;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function finish(report: Report | undefined): void {
+  const tests = report?.testResults.flatMap(({ assertionResults }) => assertionResults) ?? [];
+  const notRun = tests.filter(({ status }) => status !== 'passed' && status !== 'failed');
+  for (const { fullName } of notRun) say(`skipped: ${fullName}`);
+  if (process.env['CI'] === 'true' && notRun.length > 0) failures.push('skipped tests');
+  if (report === undefined || report.numPassedTests === 0) failures.push('no test ran');
+  say(failures.length === 0 ? '\nEverything passed.' : `\nNot passed: ${[...new Set(failures)].join(', ')}`);
+  const failed = Math.max(report?.numFailedTests ?? 0, failures.length > 0 ? 1 : 0);
+  say(`${report?.numPassedTests ?? 0} passed, ${failed} failed, ${notRun.length} skipped`);
+  process.exitCode = failures.length === 0 ? 0 : 1;
+}

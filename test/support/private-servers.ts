@@ -1,0 +1,34 @@
+import { claimDataDir } from '../../src/local/processes.ts';
+import { findOrInstallPrograms } from '../../src/local/programs.ts';
+import { readOrMakeSecrets, startMysql, startRedis, type PrivateServer } from '../../src/local/servers.ts';
+import type { MysqlConfig, RedisConfig } from '../../src/config.ts';
+
+/** A database and a Redis that a test can stop, kill and start again on the same data and ports. */
+export interface PrivateServers {
+  mysql: PrivateServer<MysqlConfig>;
+  redis: PrivateServer<RedisConfig>;
+  restartMysql(): Promise<void>;
+  restartRedis(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startPrivateServers(dataDir: string): Promise<PrivateServers> {
+  const programs = await findOrInstallPrograms();
+  const registry = await claimDataDir(dataDir);
+  const { mysqlPassword, redisPassword } = readOrMakeSecrets(dataDir);
+  const servers: PrivateServers = {
+    mysql: await startMysql(programs, registry, dataDir, mysqlPassword),
+    redis: await startRedis(programs, registry, dataDir, redisPassword),
+    async restartMysql() {
+      servers.mysql = await startMysql(programs, registry, dataDir, mysqlPassword, servers.mysql.config.port);
+    },
+    async restartRedis() {
+      servers.redis = await startRedis(programs, registry, dataDir, redisPassword, servers.redis.config.port);
+    },
+    async stop() {
+      await Promise.all([servers.mysql.stop(), servers.redis.stop()]);
+      registry.release();
+    },
+  };
+  return servers;
+}

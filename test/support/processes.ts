@@ -1,0 +1,50 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { ready } from './environment.ts';
+
+/** A role running as a process of its own, as in production. */
+export interface RoleProcess {
+  child: ChildProcess;
+  /** Address of an API. */
+  url: string;
+  port: number;
+  internalPort: number;
+  /** Its log so far, a parsed line each. */
+  log: Record<string, unknown>[];
+  /** Sends a signal and resolves with the exit code, or the signal's name. */
+  end(signal?: NodeJS.Signals): Promise<number | string | null>;
+}
+
+/** Starts a role on free ports and resolves when it is ready for work. */
+export async function startRole(role: 'api' | 'worker', env: Record<string, string>): Promise<RoleProcess> {
+  const child = spawn(process.execPath, ['src/main.ts', role], {
+    env: { ...process.env, ...env, PORT: '0', INTERNAL_PORT: '0', LOG_LEVEL: 'info' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const log: Record<string, unknown>[] = [];
+  const ports = await new Promise<{ port?: number; internalPort: number }>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const entry = JSON.parse(line) as Record<string, unknown>;
+      log.push(entry);
+      if (entry['internalPort'] !== undefined) resolve(entry as { port?: number; internalPort: number });
+    });
+    child.on('exit', (code) => reject(new Error(`${role} ended with ${code}: ${JSON.stringify(log)}`)));
+  });
+  await ready(ports.internalPort);
+  return {
+    child,
+    url: `http://127.0.0.1:${ports.port}`,
+    port: ports.port ?? 0,
+    internalPort: ports.internalPort,
+    log,
+    end: (signal = 'SIGTERM') => endProcess(child, signal),
+  };
+}
+
+export function endProcess(child: ChildProcess, signal: NodeJS.Signals): Promise<number | string | null> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve(child.exitCode ?? child.signalCode);
+  return new Promise((resolve) => {
+    child.on('exit', (code, by) => resolve(code ?? by));
+    child.kill(signal);
+  });
+}

@@ -1,0 +1,69 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { expect, test } from 'vitest';
+
+/** From top to bottom; a file may import from floors below its own, and from its own room. */
+const FLOORS: string[][] = [
+  ['main'],
+  ['api', 'worker', 'local'],
+  ['ops'],
+  ['store', 'redis', 'queue'],
+  ['domain'],
+  ['plans', 'errors', 'group-commit', 'resources', 'deadline', 'config', 'settings', 'log'],
+];
+
+/** Below everything: they know nothing of the house. */
+const LEAVES = ['config', 'log'];
+
+/** A room is a folder of `src`, or a file that stands in it alone. */
+function roomOf(path: string): string {
+  return (path.replace(/^src\//, '').split('/')[0] as string).replace(/\.(ts|mjs)$/, '');
+}
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(file, 'utf8');
+  const paths = [...text.matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(([, path]) => path as string);
+  return paths.map((path) => normalize(join(dirname(file), path)));
+}
+
+const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts')).map((name) => `src/${name}`);
+const floorOf = (room: string): number => FLOORS.findIndex((rooms) => rooms.includes(room));
+
+test('every room has its floor', () => {
+  expect([...new Set(files.map(roomOf))].filter((room) => floorOf(room) === -1)).toEqual([]);
+});
+
+test('imports run downward, and rooms of one floor do not know each other', () => {
+  const wrong: string[] = [];
+  for (const file of files) {
+    for (const target of importsOf(file)) {
+      const [from, to] = [roomOf(file), roomOf(target)];
+      if (target.startsWith('migrations/') && from === 'store') continue;
+      const sameRoom = from === to;
+      const downward = floorOf(to) > floorOf(from);
+      // The stores' rooms share types; the ground floor is one level.
+      const neighbours = floorOf(to) === floorOf(from) && (floorOf(from) === 3 || floorOf(from) === 5);
+      if (!sameRoom && !downward && !neighbours) wrong.push(`${file} → ${target}`);
+    }
+  }
+  expect(wrong).toEqual([]);
+});
+
+test('api and worker never import each other, and leaves import nothing above the ground', () => {
+  for (const file of files) {
+    const rooms = importsOf(file).map(roomOf);
+    if (roomOf(file) === 'api') expect(rooms).not.toContain('worker');
+    if (roomOf(file) === 'worker') expect(rooms).not.toContain('api');
+    if (LEAVES.includes(roomOf(file))) expect(rooms.filter((room) => !['plans', 'errors', 'settings'].includes(room))).toEqual([]);
+  }
+  expect(files.length).toBeGreaterThan(40);
+});
+
+test('files stay small enough to do one thing, and only main.ts runs at import', () => {
+  for (const file of [...files, 'migrations/001_init.ts']) {
+    const lines = readFileSync(file, 'utf8').split('\n').length;
+    expect([file, lines <= 250]).toEqual([file, true]);
+    const topLevelCall = /^(?:await |void )?[a-z][A-Za-z.]*\(.*\);$/m.test(readFileSync(file, 'utf8'));
+    expect([file, topLevelCall]).toEqual([file, file === 'src/main.ts']);
+  }
+});

@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest';
+import { isConnectionError, isDatabaseError, isRefusedData, isUnavailable, mayBeTheData } from '../../src/store/sql-errors.ts';
+
+const error = (message: string, fields: object): Error => Object.assign(new Error(message), fields);
+
+describe('an outage, never the data', () => {
+  test.each([
+    error('connect ECONNREFUSED', { code: 'ECONNREFUSED', fatal: true }),
+    error('getaddrinfo EAI_AGAIN mysql', { code: 'EAI_AGAIN' }),
+    error('lost', { code: 'PROTOCOL_CONNECTION_LOST', fatal: true }),
+    error('write after end', { code: 'ERR_STREAM_WRITE_AFTER_END' }),
+    error('destroyed', { code: 'ERR_STREAM_DESTROYED' }),
+    error("Can't add new command when connection is in closed state", { fatal: true }),
+    error("ROLLBACK - Can't add new command when connection is in closed state", {}),
+    error('Pool is closed.', {}),
+    error('Queue limit reached.', {}),
+    error('no answer in 20000 ms', { code: 'ETIMEDOUT' }),
+    error('shutdown', { code: 'ER_SERVER_SHUTDOWN', errno: 1053, sqlState: '08S01' }),
+    error('too many connections', { code: 'ER_CON_COUNT_ERROR', errno: 1040, sqlState: '08004' }),
+    error('deadlock', { code: 'ER_LOCK_DEADLOCK', errno: 1213, sqlState: '40001' }),
+    error('read only', { code: 'ER_OPTION_PREVENTS_STATEMENT', errno: 1290, sqlState: 'HY000' }),
+    error('disk full', { code: 'ER_RECORD_FILE_FULL', errno: 1114, sqlState: 'HY000' }),
+  ])('%s', (outage) => {
+    expect([isDatabaseError(outage), isUnavailable(outage), isRefusedData(outage), mayBeTheData(outage)]).toEqual([true, true, false, false]);
+  });
+});
+
+test.each([
+  error('too long', { code: 'ER_DATA_TOO_LONG', errno: 1406, sqlState: '22001' }),
+  error('bad value', { code: 'ER_TRUNCATED_WRONG_VALUE_FOR_FIELD', errno: 1366, sqlState: 'HY000' }),
+  error('check', { code: 'ER_CHECK_CONSTRAINT_VIOLATED', errno: 3819, sqlState: 'HY000' }),
+  error('trigger', { code: 'ER_SIGNAL_EXCEPTION', errno: 1644, sqlState: '45000' }),
+  error('row size', { code: 'ER_TOO_BIG_ROWSIZE', errno: 1118, sqlState: '42000' }),
+])('the data: %s', (refusal) => {
+  expect([isRefusedData(refusal), isUnavailable(refusal), isConnectionError(refusal)]).toEqual([true, false, false]);
+});
+
+test('a schema or an account that does not fit is neither, and is waited out', () => {
+  for (const sqlState of ['42S02', '42S22', '42000', '28000']) {
+    const misfit = error('misfit', { code: 'ER_NO_SUCH_TABLE', errno: 1146, sqlState });
+    expect([isDatabaseError(misfit), isRefusedData(misfit), mayBeTheData(misfit)]).toEqual([true, false, false]);
+  }
+});
+
+test('our own errors are none of the database', () => {
+  for (const own of [new TypeError('x is undefined'), new Error('unknown capture batch version 2'), 'text', undefined]) {
+    expect([isDatabaseError(own), isUnavailable(own), isRefusedData(own)]).toEqual([false, false, false]);
+  }
+});

@@ -1,0 +1,20 @@
+import { defineConfig } from 'vitest/config';
+
+const shared = {
+  globalSetup: 'test/support/global-setup.ts',
+  pool: 'forks',
+  // Generous: a slow machine is no failure. Tests wait for conditions, not for time.
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
+  expect: { requireAssertions: true },
+} as const;
+
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { ...shared, name: 'fast', include: ['test/{unit,integration}/**/*.test.ts'], maxWorkers: 2, sequence: { groupOrder: 0 } } },
+      // One file at a time: each runs a fleet of processes under load, and expects answers in time.
+      { test: { ...shared, name: 'e2e', include: ['test/e2e/**/*.test.ts'], maxWorkers: 1, fileParallelism: false, sequence: { groupOrder: 1 } } },
+    ],
+  },
+});
