@@ -45,6 +45,15 @@ export interface JwtConfig {
   planClaim: string;
 }
 
+/** Live events over Socket.IO. */
+export interface LiveConfig {
+  enabled: boolean;
+  /** Sockets of one user on one process at most. */
+  maxSocketsPerUser: number;
+  /** Bytes that may wait for a socket's client to read them. */
+  maxBufferedBytes: number;
+}
+
 export interface Config {
   host: string;
   port: number;
@@ -67,6 +76,7 @@ export interface Config {
   drainDelayMs: number;
   /** Time that a stopping process gives its work before it closes regardless. */
   shutdownTimeoutMs: number;
+  live: LiveConfig;
   workerConcurrency: number;
   /** A dead worker's jobs are taken over after about this long. */
   jobLockMs: number;
@@ -147,6 +157,11 @@ export function readConfig(env: Env, role: Role): Config {
     intakeMaxBytes: get(integer('INTAKE_MAX_BYTES', 1024 * 1024, 2 ** 40), 256 * 1024 * 1024),
     drainDelayMs: get(integer('DRAIN_DELAY_MS', 0, 600_000), 0),
     shutdownTimeoutMs: get(integer('SHUTDOWN_TIMEOUT_MS', 1, 600_000), 25_000),
+    live: {
+      enabled: get(boolean('LIVE_EVENTS'), true),
+      maxSocketsPerUser: get(integer('LIVE_MAX_SOCKETS_PER_USER', 1, 1_000_000), 100),
+      maxBufferedBytes: get(integer('LIVE_MAX_BUFFERED_BYTES', 1024 * 1024, 2 ** 30), 8 * 1024 * 1024),
+    },
     workerConcurrency: get(integer('WORKER_CONCURRENCY', 1, 1000), 64),
     jobLockMs: get(integer('JOB_LOCK_MS', 1000, 600_000), 30_000),
     expiredGraceHours: get(integer('EXPIRED_GRACE_HOURS', 0, 8_760), 24),

@@ -13,6 +13,8 @@ const MAX_SUBJECT_LENGTH = 255;
 export interface Principal {
   userId: string;
   plan: Plan;
+  /** End of the token, in Unix milliseconds. */
+  expiresAt: number;
 }
 
 export interface AuthOptions {
@@ -95,5 +97,5 @@ function principalOf(claims: jwt.JwtPayload, { plans, defaultPlan, jwt: { planCl
   }
   const plan = typeof planName === 'string' ? plans.get(planName) : undefined;
   if (plan === undefined) throw forbidden(`The plan ${JSON.stringify(planName).slice(0, 80)} of your token is not known here`);
-  return { userId: sub, plan };
+  return { userId: sub, plan, expiresAt: exp * 1_000 };
 }

@@ -49,6 +49,14 @@ export const pageQuery = z.object({
   before: z.string().refine(isUuid, 'must be the id of an entry').optional(),
 });
 
+const endpointId = z.string().refine(isUuid, 'must be the UUID of an endpoint');
+
+/** Message of the live event `subscribe`; `after` is a `seq`, 0 = from the start. */
+export const subscribeMessage = z.strictObject({ endpointId, after: z.int().min(0).optional() });
+
+/** Message of the live event `unsubscribe`. */
+export const unsubscribeMessage = z.strictObject({ endpointId });
+
 /**
  * Checks input against a schema.
  *
@@ -59,5 +67,5 @@ export function validate<S extends z.ZodType>(schema: S, input: unknown): z.outp
   if (result.success) return result.data;
   const issue = result.error.issues[0];
   const field = issue?.path.join('.') ?? '';
-  throw badRequest(field === '' ? `The body is not right: ${issue?.message}` : `${field}: ${issue?.message}`);
+  throw badRequest(field === '' ? `The message is not right: ${issue?.message}` : `${field}: ${issue?.message}`);
 }

@@ -15,16 +15,16 @@ export interface DrainableServer {
   /**
    * Stops taking requests without dropping any: for `delayMs` connections are still accepted, while
    * load balancers notice that this process is not ready, and every answer asks its sender to connect
-   * anew; then the listener closes, and open requests are answered.
+   * anew; then the listener closes, open requests are answered, and `closeUpgraded` closes what is no request any more.
    */
-  drain(delayMs: number): Promise<void>;
+  drain(delayMs: number, closeUpgraded?: () => Promise<void>): Promise<void>;
 }
 
 /**
- * Serves `app`, not listening yet. Keep-alive outlasts the idle time-out of the usual load balancers
+ * Serves `app`, not listening yet; upgrade requests that `takesUpgrade` are left to whoever listens for them. Keep-alive outlasts the idle time-out of the usual load balancers
  * (60 s), so that they and not this server close first; slow senders are cut.
  */
-export function createHttpServer(app: Koa): DrainableServer {
+export function createHttpServer(app: Koa, takesUpgrade: (req: IncomingMessage) => boolean = () => false): DrainableServer {
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     keepAliveTimeout: 75_000,
@@ -32,7 +32,7 @@ export function createHttpServer(app: Koa): DrainableServer {
     requestTimeout: 60_000,
     connectionsCheckingInterval: 2_000,
     // A capture with an Upgrade header (h2c from a Java client, say) is a capture like any other.
-    shouldUpgradeCallback: () => false,
+    shouldUpgradeCallback: takesUpgrade,
   });
   // Node cuts off silently what is beyond the count; the size above is limit enough.
   server.maxHeadersCount = 0;
@@ -58,15 +58,16 @@ export function createHttpServer(app: Koa): DrainableServer {
 
   return {
     server,
-    async drain(delayMs) {
+    async drain(delayMs, closeUpgraded = async () => {}) {
       draining = true;
       for (const res of open) askToReconnect(res);
       if (delayMs > 0) await sleep(delayMs);
       const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
-      await new Promise<void>((resolve) => {
+      const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeIdleConnections();
       });
+      await Promise.all([closed, closeUpgraded()]);
       clearInterval(idle);
     },
   };

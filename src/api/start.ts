@@ -20,6 +20,7 @@ import { createByteBudget } from './body.ts';
 import { createInFlight } from './in-flight.ts';
 import { createIntake } from './intake.ts';
 import { createKeySource } from './keys.ts';
+import { startLive, type Live } from './live.ts';
 import { createHttpServer } from './server.ts';
 
 /** How long a capture waits for the database where Redis doesn't know its endpoint. */
@@ -63,9 +64,9 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     await endpoints.planChanged(userId, plan).catch((error: unknown) => log.warn({ error: describeError(error) }, 'Plan not announced'));
   }
 
+  const auth = { ...config, keySource: createKeySource(config.jwt, log), rememberPlan };
   const app = createApp({
-    ...config,
-    keySource: createKeySource(config.jwt, log),
+    ...auth,
     cacheRedis,
     redisPrefix: config.redis.prefix,
     db,
@@ -75,7 +76,6 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     inFlight: createInFlight(createInFlightWait(openCaptureQueues(cacheRedis, config.redis.prefix)), log),
     budget: createByteBudget(config.intakeMaxBytes),
     log,
-    rememberPlan,
     requestPurge: () => requestSweep(maintenance).catch(() => {}),
   });
 
@@ -88,12 +88,21 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   const internalPort = await listen(ops, config.host, config.internalPort);
   resources.add(ops, (server) => void server.close());
 
-  const http = createHttpServer(app);
+  let live: Live | undefined;
+  const http = createHttpServer(app, (req) => live?.takesUpgrade(req) === true);
+  if (config.live.enabled) live = openLive();
   const port = await listen(http.server, config.host, config.port);
   resources.add(http, async (open) => {
     draining = true;
-    await open.drain(config.drainDelayMs);
+    await open.drain(config.drainDelayMs, async () => live?.drain());
   });
   log.info({ port, internalPort, baseUrl: config.baseUrl }, 'API is listening');
   return { port, internalPort };
+
+  function openLive(): Live {
+    const publisher = resources.add(openRedis(config.redis, 'live', log), closeRedis);
+    const events = resources.add(openRedis(config.redis, 'subscriber', log), closeRedis);
+    const options = { ...config.live, http: http.server, db, publisher, subscriber: events, prefix: config.redis.prefix, auth, log };
+    return resources.add(startLive(options), (open) => open.close());
+  }
 }

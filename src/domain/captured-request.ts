@@ -51,26 +51,46 @@ export interface LogEntry {
 }
 
 export function presentRequest(row: StoredRequest): LogEntry {
-  const id = bytesToId(row.id);
-  const headers = headersFrom(JSON.parse(row.raw_headers) as string[]);
-  const { path, query } = splitTarget(row.target);
-  const truncated = row.body.length < row.size;
-  const isText = row.is_utf8 === 1;
-  return {
-    id,
-    endpoint_id: bytesToId(row.endpoint_id),
+  return logEntryOf({
+    id: bytesToId(row.id),
+    endpointId: bytesToId(row.endpoint_id),
     seq: row.seq,
     method: row.method,
+    target: row.target,
+    rawHeaders: JSON.parse(row.raw_headers) as string[],
+    ip: row.ip,
+    size: row.size,
+    isUtf8: row.is_utf8 === 1,
+    body: row.body,
+  });
+}
+
+/** What a log entry is made of; `body` may be a prefix of the `size` bytes. */
+interface EntryParts extends Omit<CapturedRequest, 'userId'> {
+  seq: number;
+  size: number;
+  isUtf8: boolean;
+}
+
+export function logEntryOf({ id, endpointId, seq, method, target, rawHeaders, ip, size, isUtf8, body }: EntryParts): LogEntry {
+  const headers = headersFrom(rawHeaders);
+  const { path, query } = splitTarget(target);
+  const truncated = body.length < size;
+  return {
+    id,
+    endpoint_id: endpointId,
+    seq,
+    method,
     path,
     headers,
     query: queryFrom(query),
-    body: isText ? (truncated ? wholeCharacters(row.body) : row.body).toString('utf8') : row.body.toString('base64'),
-    body_encoding: isText ? 'utf8' : 'base64',
+    body: isUtf8 ? (truncated ? wholeCharacters(body) : body).toString('utf8') : body.toString('base64'),
+    body_encoding: isUtf8 ? 'utf8' : 'base64',
     ...(truncated && { body_truncated: true as const }),
     content_type: ownValue(headers, 'content-type'),
-    ip: row.ip,
+    ip,
     user_agent: ownValue(headers, 'user-agent'),
-    size: row.size,
+    size,
     created_at: new Date(timeOfId(id)).toISOString(),
   };
 }

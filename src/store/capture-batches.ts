@@ -34,6 +34,12 @@ export async function findStoredBatches(connection: Pool | Connection, batchIds:
   return new Set(rows.map((row) => bytesToId(row['id'] as Buffer)));
 }
 
+/** Places of captures in their endpoints' sequences; those that are gone are missing. */
+export async function findSequence(pool: Pool, captureIds: readonly string[]): Promise<Map<string, number>> {
+  const [rows] = await pool.query<RowDataPacket[]>('SELECT id, seq FROM requests WHERE id IN (?)', [captureIds.map(idToBytes)]);
+  return new Map(rows.map((row) => [bytesToId(row['id'] as Buffer), row['seq'] as number]));
+}
+
 /**
  * Locks the endpoints in key order until the transaction ends, and returns how many
  * captures each has had. Endpoints that are gone are missing from the result.

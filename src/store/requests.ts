@@ -42,6 +42,19 @@ export async function listRequests(
     .select(...COLUMNS, db.raw('LEFT(body, ?) AS body', [maxBody]));
 }
 
+/**
+ * Entries of a user's endpoint with a `seq` beyond `after`, in that order, which is the order of commits:
+ * unlike one of ids it can't skip what commits late. Bodies longer than `maxBody` bytes are left out.
+ */
+export async function listRequestsAfter(db: Knex, reader: Reader, endpointId: string, after: number, limit: number, maxBody: number): Promise<StoredRequest[]> {
+  return readable(db, reader)
+    .andWhere('requests.endpoint_id', idToBytes(endpointId))
+    .andWhere('requests.seq', '>', after)
+    .orderBy('requests.seq')
+    .limit(limit)
+    .select(...COLUMNS.map((column) => `requests.${column}`), db.raw("IF(requests.size > ?, '', requests.body) AS body", [maxBody]));
+}
+
 /** One of a user's entries, whole; undefined when it is unknown, past retention or somebody else's. */
 export async function findRequest(db: Knex, reader: Reader, id: string): Promise<StoredRequest | undefined> {
   return readable(db, reader)

@@ -20,7 +20,7 @@ export class Stopping extends Error {}
 
 export interface Committer {
   /**
-   * Resolves when the batch is in the database, however long the database is away.
+   * Resolves when the batch is in the database and its captures were shown, however long the database is away.
    * @throws Stopping after `stop`; otherwise only what a job itself is guilty of
    */
   commit(batch: CaptureBatch): Promise<void>;
@@ -31,6 +31,8 @@ export interface Committer {
 export interface CommitterOptions {
   /** `lastResort`: what may be a row's fault is taken for it. */
   persist: (batches: CaptureBatch[], lastResort: boolean) => Promise<Persisted>;
+  /** Shows what is stored to its followers. */
+  broadcast: (persisted: Persisted) => Promise<unknown>;
   /** Whether an error says that the database is away or busy, so that waiting helps. */
   isOutage: (error: unknown) => boolean;
   /** Whether an error, when it comes again and again, is the fault of a row. */
@@ -42,7 +44,7 @@ export interface CommitterOptions {
  * Group commit of jobs: those that arrive while a transaction is in flight share the next one.
  * An outage of the database is waited out here, with a capped back-off, so that it costs no job an attempt.
  */
-export function createCommitter({ persist, isOutage, mayBeTheData, log }: CommitterOptions): Committer {
+export function createCommitter({ persist, broadcast, isOutage, mayBeTheData, log }: CommitterOptions): Committer {
   const stopping = new AbortController();
   const group = createGroupCommit<CaptureBatch, void>({
     maxItems: TRANSACTION_MAX_JOBS,
@@ -50,11 +52,13 @@ export function createCommitter({ persist, isOutage, mayBeTheData, log }: Commit
     maxInFlight: OVERLAPPING_TRANSACTIONS,
     sizeOf: ({ captures }) => captures.reduce((sum, { body }) => sum + 1024 + body.length, 0),
     async flush(batches) {
-      const { refused } = await untilTaken(batches);
+      const persisted = await untilTaken(batches);
+      const { refused } = persisted;
       if (refused.length > 0) {
         const codes = [...new Set(refused.map(({ errorCode }) => errorCode))];
         log.error({ captures: refused.length, codes }, 'The database refused captures; they are in dead_letters');
       }
+      await broadcast(persisted);
       return [];
     },
   });

@@ -22,10 +22,12 @@ export interface CaptureBatch {
   captures: readonly DecodedCapture[];
 }
 
-/** What one transaction did. Captures of endpoints that are gone are in neither list. */
+/** What became of batches. New captures of endpoints that are gone are in no list. */
 export interface Persisted {
   stored: NumberedCapture[];
   refused: RefusedCapture[];
+  /** Captures of batches that an earlier run had stored. */
+  repeated: DecodedCapture[];
 }
 
 /** Whether an error of an INSERT is the fault of a row in it. */
@@ -49,8 +51,10 @@ export async function persistBatches(pool: Pool, batches: readonly CaptureBatch[
     const stored = await findStoredBatches(pool, batches.map(({ id }) => id));
     // Not the ledger's key after all: somebody has to look at it.
     if (stored.size === 0) throw error;
+    const repeated = batches.filter(({ id }) => stored.has(id)).flatMap(({ captures }) => captures);
     const rest = batches.filter(({ id }) => !stored.has(id));
-    return rest.length === 0 ? { stored: [], refused: [] } : persistBatches(pool, rest, isRefused);
+    const persisted = rest.length === 0 ? { stored: [], refused: [], repeated: [] } : await persistBatches(pool, rest, isRefused);
+    return { ...persisted, repeated: [...repeated, ...persisted.repeated] };
   }
 }
 
@@ -66,7 +70,7 @@ async function persist(connection: Connection, batches: readonly CaptureBatch[],
   await addToCounters(connection, additions(stored));
   await addUsage(connection, usageOf(batches));
   await insertDeadLetters(connection, refused, new Date());
-  return { stored, refused };
+  return { stored, refused, repeated: [] };
 }
 
 /** Inserts what the database takes; a refused row is isolated and costs its neighbours nothing. */
@@ -75,7 +79,7 @@ async function insertAcceptable(
   captures: readonly BatchedCapture[],
   counts: ReadonlyMap<string, number>,
   isRefused: IsRefused,
-): Promise<Persisted> {
+): Promise<Omit<Persisted, 'repeated'>> {
   await connection.query('SAVEPOINT before_rows');
   const numbered = numberCaptures(captures, counts);
   try {

@@ -8,6 +8,7 @@ import { queuePrefix } from '../queue/capture-queue.ts';
 import { closeRedis, openRedis } from '../redis/connections.ts';
 import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
+import { createBroadcaster, type Broadcaster } from './broadcast.ts';
 import { startMaintenance } from './maintenance.ts';
 import { startCaptureWorker } from './worker.ts';
 
@@ -37,6 +38,7 @@ export async function startWorkerProcess(config: Config, resources: Resources, l
     stalledInterval: Math.ceil(config.jobLockMs / 2),
     maxStalledCount: MAX_STALLED_COUNT,
   };
+  const broadcaster = config.live.enabled ? openBroadcaster() : undefined;
   const shared = { db, redis, redisPrefix: config.redis.prefix, queueWorker, log };
   void takeJobs();
   log.info({ internalPort }, 'Worker is starting');
@@ -46,10 +48,16 @@ export async function startWorkerProcess(config: Config, resources: Resources, l
   async function takeJobs(): Promise<void> {
     await check.passed;
     resources.add(startMaintenance({ ...shared, plans: config.plans, expiredGraceMs: config.expiredGraceHours * HOUR_MS }), (worker) => worker.close());
-    resources.add(startCaptureWorker({ ...shared, concurrency: config.workerConcurrency }), async (worker) => {
+    resources.add(startCaptureWorker({ ...shared, concurrency: config.workerConcurrency, broadcast: async (persisted) => broadcaster?.broadcast(persisted) }), async (worker) => {
       draining = true;
       await worker.close();
     });
     log.info('Worker is taking jobs');
+  }
+  /** Publishing has a connection of its own, so that large events hold up no job. */
+  function openBroadcaster(): Broadcaster {
+    const publisher = resources.add(openRedis(config.redis, 'worker', log), closeRedis);
+    const subscriber = resources.add(openRedis(config.redis, 'subscriber', log), closeRedis);
+    return resources.add(createBroadcaster({ pool: db.pool, publisher, subscriber, prefix: config.redis.prefix }), (open) => open.close());
   }
 }

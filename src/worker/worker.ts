@@ -7,7 +7,7 @@ import { answers } from '../redis/connections.ts';
 import type { Database } from '../store/database.ts';
 import { isDatabaseError, isRefusedData, mayBeTheData } from '../store/sql-errors.ts';
 import { createCommitter, Stopping } from './committer.ts';
-import { persistBatches } from './persist.ts';
+import { persistBatches, type Persisted } from './persist.ts';
 
 const JOB_BACKOFF_CAP_MS = 30_000;
 
@@ -29,13 +29,16 @@ export interface CaptureWorkerOptions extends QueueWorkerOptions {
   redis: Redis;
   /** Jobs in hand at most. */
   concurrency: number;
+  /** Shows what is stored to its followers. */
+  broadcast: (persisted: Persisted) => Promise<unknown>;
   log: Log;
 }
 
 /** Starts taking capture jobs. */
-export function startCaptureWorker({ db, redis, concurrency, log, queueWorker }: CaptureWorkerOptions): CaptureWorker {
+export function startCaptureWorker({ db, redis, concurrency, broadcast, log, queueWorker }: CaptureWorkerOptions): CaptureWorker {
   const committer = createCommitter({
     persist: (batches, lastResort) => persistBatches(db.pool, batches, lastResort ? (error) => isRefusedData(error) || mayBeTheData(error) : isRefusedData),
+    broadcast,
     mayBeTheData,
     // Data that is refused was set apart before; whatever else the database says may pass.
     isOutage: (error) => isDatabaseError(error) && !isRefusedData(error),

@@ -1,0 +1,107 @@
+import type { Socket } from 'socket.io';
+import { CLOSE, type CloseReason } from '../domain/live-event.ts';
+
+/** The connection under a Socket.IO socket. */
+export type Conn = Socket['conn'];
+
+/** Of the WebSocket itself: what is needed here. */
+export interface WebSocketLike {
+  /** Bytes that it was given and that the operating system has not taken yet. */
+  readonly bufferedAmount: number;
+  close(code: number, reason: string): void;
+  terminate(): void;
+}
+
+/** How long a client may take to answer that it is closed. */
+const CLOSE_TIMEOUT_MS = 10_000;
+
+const DRAIN_POLL_MS = 20;
+
+/** The way out to one client: bounded, and to be held back. */
+export interface LiveConnection {
+  /**
+   * Closes so that the client reads why, and connects again by itself; nothing more is sent.
+   * Never Socket.IO's `disconnect`, which tells a client to stay away.
+   */
+  cut(reason: CloseReason): void;
+  /** Keeps what is sent from now on until `release`, except within `pass`. */
+  hold(): void;
+  pass(send: () => void): void;
+  /** Sends what was kept, in order. */
+  release(): void;
+  /** Resolves when the client has read most of what it was sent, or is gone. */
+  caughtUp(): Promise<void>;
+  isOpen(): boolean;
+  /** Ends the connection without a word. */
+  terminate(): void;
+}
+
+/**
+ * Takes over the writing of a connection. A room's broadcast goes straight to the connection,
+ * past anything that a Socket.IO socket offers to hold or count it.
+ *
+ * @param maxBufferedBytes what may wait for the client; beyond it the connection is cut
+ */
+export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBufferedBytes: number): LiveConnection {
+  type Write = Parameters<Conn['write']>;
+  const write = conn.write.bind(conn);
+  let held: Write[] | undefined;
+  let heldBytes = 0;
+  let waitingBytes = 0;
+  let passing = false;
+  let isCut = false;
+
+  conn.write = (...packet: Write) => {
+    if (isCut) return conn;
+    if (held === undefined || passing) return write(...packet);
+    held.push(packet);
+    heldBytes += lengthOf(packet[0]);
+    if (heldBytes > maxBufferedBytes) cut('tooSlow');
+    return conn;
+  };
+  // What is created waits until the connection takes it (`flush`), which it does when the last lot is sent.
+  conn.on('packetCreate', ({ data }: { data?: unknown }) => {
+    waitingBytes += lengthOf(data);
+    if (waitingBytes > maxBufferedBytes) cut('tooSlow');
+  });
+  conn.on('flush', () => (waitingBytes = 0));
+
+  function cut(reason: CloseReason): void {
+    if (isCut) return;
+    isCut = true;
+    held = undefined;
+    webSocket.close(CLOSE[reason].code, CLOSE[reason].reason);
+    // A client that does not read does not answer either.
+    const timer = setTimeout(() => webSocket.terminate(), CLOSE_TIMEOUT_MS);
+    timer.unref();
+    conn.once('close', () => clearTimeout(timer));
+  }
+
+  const isOpen = (): boolean => !isCut && conn.readyState === 'open';
+  return {
+    cut,
+    isOpen,
+    terminate: () => webSocket.terminate(),
+    hold: () => void (held ??= []),
+    pass(send) {
+      passing = true;
+      send();
+      passing = false;
+    },
+    release() {
+      const packets = held ?? [];
+      held = undefined;
+      heldBytes = 0;
+      for (const packet of packets) conn.write(...packet);
+    },
+    async caughtUp() {
+      while (isOpen() && waitingBytes + webSocket.bufferedAmount > maxBufferedBytes / 2) {
+        await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
+      }
+    },
+  };
+}
+
+function lengthOf(data: unknown): number {
+  return typeof data === 'string' || Buffer.isBuffer(data) ? data.length : 0;
+}

@@ -1,0 +1,143 @@
+import pLimit from 'p-limit';
+import type { Socket } from 'socket.io';
+import { notFound } from '../errors.ts';
+import { presentRequest } from '../domain/captured-request.ts';
+import type { EndpointRow } from '../domain/endpoint.ts';
+import { endpointRoom, EVENT_MAX_BODY_BYTES, REQUEST_EVENT, userRoom } from '../domain/live-event.ts';
+import { retentionCutoff } from '../domain/time.ts';
+import type { Listening } from '../redis/live-channels.ts';
+import type { Database } from '../store/database.ts';
+import { findEndpoint } from '../store/endpoints.ts';
+import { listRequestsAfter } from '../store/requests.ts';
+import type { Principal } from './auth.ts';
+import type { LiveConnection } from './live-connection.ts';
+import { subscribeMessage, unsubscribeMessage, validate } from './schemas.ts';
+
+/** Entries that one `subscribe` replays at most. */
+const REPLAY_MAX = 1_000;
+
+/** Entries that are read at once: with the largest bodies of an event some megabytes. */
+const REPLAY_PAGE = 20;
+
+/** A client that reads slowly is told to ask again for the rest. */
+const REPLAY_BUDGET_MS = 30_000;
+
+/** Replays at once in a process: each has some pages and what its client has not read in memory. */
+const REPLAYS_AT_ONCE = 32;
+
+export interface SubscriptionOptions {
+  db: Database;
+  listening: Listening;
+  /** Entries that were replayed. */
+  onReplayed: (count: number) => void;
+  /** Runs replays, not too many at once. */
+  replayLimit: ReplayLimit;
+}
+
+type ReplayLimit = ReturnType<typeof createReplayLimit>;
+
+/** One for all sockets of a process. */
+export function createReplayLimit() {
+  return pLimit(REPLAYS_AT_ONCE);
+}
+
+/** What `subscribe` and `unsubscribe` are answered by. */
+export interface SubscriptionAnswer {
+  endpointId: string;
+  /** Entries that were sent from the database. */
+  replayed: number;
+  /** The `seq` to continue after: everything up to it was sent, or is gone. Null after `unsubscribe`. */
+  next: number | null;
+  /** Whether there was more to replay than was sent. */
+  more: boolean;
+}
+
+export interface Subscriptions {
+  /** @throws HttpError 400, 404; other errors when the stores are away */
+  subscribe(message: unknown): Promise<SubscriptionAnswer>;
+  /** @throws HttpError 400 */
+  unsubscribe(message: unknown): Promise<SubscriptionAnswer>;
+}
+
+/**
+ * The rooms of one socket: the user's, as long as it is subscribed to no endpoint of its own choice.
+ * Calls must not overlap. Whatever a call sends is sent when it is over; the caller releases the connection.
+ */
+export function createSubscriptions(socket: Socket, connection: LiveConnection, { userId, plan }: Principal, options: SubscriptionOptions): Subscriptions {
+  const { db, listening, onReplayed, replayLimit } = options;
+  const endpoints = new Set<string>();
+
+  async function ownEndpoint(endpointId: string): Promise<EndpointRow> {
+    const endpoint = await findEndpoint(db.knex, userId, endpointId);
+    if (endpoint === undefined) throw notFound();
+    return endpoint;
+  }
+
+  /** Joins a room; when it resolves, nothing that is published from then on is missed. */
+  async function join(room: string): Promise<void> {
+    await socket.join(room);
+    await listening.settled();
+  }
+
+  /** A new room is joined before the old one is left: rather an event twice than never. */
+  async function leave(endpointId: string): Promise<void> {
+    endpoints.delete(endpointId);
+    if (endpoints.size === 0) await join(userRoom(userId));
+    await socket.leave(endpointRoom(endpointId));
+  }
+
+  /** Sends what is stored beyond `after`, in order, as the client reads it. */
+  async function replay(endpointId: string, after: number): Promise<{ replayed: number; last: number; complete: boolean }> {
+    const end = performance.now() + REPLAY_BUDGET_MS;
+    let replayed = 0;
+    let last = after;
+    while (replayed < REPLAY_MAX && connection.isOpen() && performance.now() < end) {
+      const reader = { userId, since: retentionCutoff(plan.retentionDays, Date.now()) };
+      const page = await listRequestsAfter(db.knex, reader, endpointId, last, REPLAY_PAGE, EVENT_MAX_BODY_BYTES);
+      for (const row of page) {
+        await connection.caughtUp();
+        connection.pass(() => socket.emit(REQUEST_EVENT, presentRequest(row)));
+        last = row.seq;
+      }
+      replayed += page.length;
+      onReplayed(page.length);
+      if (page.length < REPLAY_PAGE) return { replayed, last, complete: true };
+    }
+    return { replayed, last, complete: false };
+  }
+
+  async function follow(endpointId: string, after: number | undefined): Promise<SubscriptionAnswer> {
+    await join(endpointRoom(endpointId));
+    // Read after joining: what is beyond it comes live, and what is not was committed before the replay reads.
+    const { request_count: committed } = await ownEndpoint(endpointId);
+    if (after === undefined) return { endpointId, replayed: 0, next: committed, more: false };
+    const { replayed, last, complete } = await replayLimit(() => replay(endpointId, after));
+    const more = !complete && last < committed;
+    return { endpointId, replayed, next: more ? last : Math.max(last, committed), more };
+  }
+
+  return {
+    async subscribe(message) {
+      const { endpointId: given, after } = validate(subscribeMessage, message);
+      const endpointId = given.toLowerCase();
+      await ownEndpoint(endpointId);
+      // Live events wait from here on, so that those of the past come before them.
+      if (after !== undefined) connection.hold();
+      try {
+        const answer = await follow(endpointId, after);
+        endpoints.add(endpointId);
+        await socket.leave(userRoom(userId));
+        return answer;
+      } catch (error) {
+        if (!endpoints.has(endpointId)) await socket.leave(endpointRoom(endpointId));
+        throw error;
+      }
+    },
+
+    async unsubscribe(message) {
+      const endpointId = validate(unsubscribeMessage, message).endpointId.toLowerCase();
+      if (endpoints.has(endpointId)) await leave(endpointId);
+      return { endpointId, replayed: 0, next: null, more: false };
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { createHash } from 'node:crypto';
+import { logEntryOf, type LogEntry } from './captured-request.ts';
+import type { DecodedCapture } from './capture-batch.ts';
+
+/** The only event that the service sends; its payload is a log entry. */
+export const REQUEST_EVENT = 'request';
+
+/** An event leaves a longer body out; the detail route has it. */
+export const EVENT_MAX_BODY_BYTES = 256 * 1024;
+
+/**
+ * Why a socket is closed, as the WebSocket close code and reason that its client reads (RFC 6455, section 7.4;
+ * 1012 and 1013 are in IANA's registry, 4000 to 4999 are for private use and chosen after HTTP's statuses).
+ */
+export const CLOSE = {
+  restarting: { code: 1012, reason: 'this process is stopping; connect again' },
+  interrupted: { code: 1013, reason: 'live events were interrupted; connect again and catch up' },
+  unauthorized: { code: 4401, reason: 'the token is not valid any more' },
+  tooSlow: { code: 4408, reason: 'too many bytes are waiting to be read; connect again and catch up' },
+  tooManyMessages: { code: 4429, reason: 'too many messages' },
+} as const;
+
+export type CloseReason = keyof typeof CLOSE;
+
+/**
+ * Room of those who follow all endpoints of a user. Hashed, so that any user id makes a room name of one
+ * length: the adapter takes a name of 20 characters for a socket's own.
+ */
+export function userRoom(userId: string): string {
+  return `user:${createHash('sha256').update(userId).digest('hex')}`;
+}
+
+/** Room of those who follow one endpoint. */
+export function endpointRoom(endpointId: string): string {
+  return `endpoint:${endpointId}`;
+}
+
+/** The event of a capture that was just stored. */
+export function presentEvent(capture: DecodedCapture & { seq: number }): LogEntry {
+  const { body } = capture;
+  return logEntryOf({ ...capture, size: body.length, body: body.length > EVENT_MAX_BODY_BYTES ? body.subarray(0, 0) : body });
+}
