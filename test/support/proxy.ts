@@ -8,13 +8,15 @@ export interface Proxy {
   close(): void;
 }
 
-export async function startProxy(targetPort: number): Promise<Proxy> {
+/** @param delayMs how much later than it was sent everything gets to the server */
+export async function startProxy(targetPort: number, delayMs = 0): Promise<Proxy> {
   const pairs = new Set<[Socket, Socket]>();
   const server = createServer((client) => {
     const upstream = connect(targetPort, '127.0.0.1');
     const pair: [Socket, Socket] = [client, upstream];
     pairs.add(pair);
-    client.pipe(upstream);
+    if (delayMs === 0) client.pipe(upstream);
+    else client.on('data', (chunk: Buffer) => setTimeout(() => upstream.writable && upstream.write(chunk), delayMs));
     upstream.pipe(client);
     for (const socket of pair) {
       socket.on('error', () => {});
