@@ -50,7 +50,10 @@ const ROWS = [
   'Verify: age of a timestamp',
   'Verify: limits',
   'Management rate limit',
+  'WebSocket',
   '`seq` (extra field of the log entry)',
+  'Subscription',
+  'Event',
   '404 for other routes, 405 for other methods on known routes',
   'OpenAPI',
 ];

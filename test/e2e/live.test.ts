@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CLOSE } from '../../src/domain/live-event.ts';
+import { captureOne, client, mintToken } from '../support/client.ts';
+import { eventually } from '../support/environment.ts';
+import { startFleet, type Fleet } from '../support/fleet.ts';
+import { connectClient } from '../support/live.ts';
+import { endProcess } from '../support/processes.ts';
+import { runTrial } from '../support/live-trial.ts';
+
+let fleet: Fleet;
+beforeAll(async () => {
+  fleet = await startFleet();
+});
+afterAll(() => fleet.stop());
+
+test('200 sockets of 20 users on two pods, while pods, workers and Redis are killed: every row is seen by its owners, and nobody else\'s', async () => {
+  const result = await runTrial(fleet, {
+    sockets: 200,
+    users: 20,
+    captures: 20_000,
+    faults: [
+      (all) => all.killWorker(0),
+      (all) => all.killApi(0),
+      (all) => all.killRedis(),
+      (all) => all.killWorker(1),
+      (all) => all.killApi(1),
+      (all) => all.killRedis(),
+      (all) => all.killWorker(0),
+    ],
+  });
+  expect(result).toMatchObject({ lost: 0, missing: 0, foreign: 0, shown: result.rows * 10 });
+  expect(result.receipts).toBeGreaterThanOrEqual(20_000);
+  // Each killed API and each killed Redis sent people away.
+  expect(result.reconnects).toBeGreaterThan(200);
+});
+
+test('the client in the README, as it stands there, prints every capture once, over a reconnect too', async () => {
+  const program = /```js\n(import { io }[^]*?)```/.exec(readFileSync('README.md', 'utf8'))?.[1] ?? '';
+  const token = mintToken('reader', { plan: 'enterprise' });
+  const { id } = (await client(fleet.url, token).create()).body;
+  await Promise.all(Array.from({ length: 1_100 }, (_, i) => captureOne(fleet.url, id, { body: `past ${i}` })));
+  const reader = spawn(process.execPath, ['--input-type=module', '-e', program, fleet.url, id, token], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const lines: string[] = [];
+  createInterface({ input: reader.stdout }).on('line', (line) => lines.push(line));
+  await eventually(() => lines.length === 1_100);
+  for (const index of [0, 1]) {
+    const sending = Promise.allSettled(Array.from({ length: 50 }, () => captureOne(fleet.url, id, { body: 'live' })));
+    await fleet.killApi(index);
+    await sending;
+  }
+  await fleet.environment.drained();
+  const { request_count: count } = (await client(fleet.url, token).endpoint(id)).body;
+  await eventually(() => lines.length >= count);
+  await endProcess(reader, 'SIGTERM');
+  const seqs = lines.map((line) => Number.parseInt(line, 10)).toSorted((a, b) => a - b);
+  expect(seqs).toEqual(seqs.map((_, i) => i + 1));
+  expect(lines[0]).toMatch(new RegExp(`^1 POST /h/${id} past \\d+$`));
+});
+
+test('a stopping pod closes its sockets in order, and their clients go on elsewhere without missing anything', async () => {
+  const token = mintToken('drained', { plan: 'enterprise' });
+  const { id: endpointId } = (await client(fleet.url, token).create()).body;
+  const viewers = await Promise.all(Array.from({ length: 60 }, () => connectClient(fleet.url, token)));
+  for (const viewer of viewers) {
+    viewer.socket.on('connect', () => void viewer.emit('subscribe', { endpointId, after: Math.max(0, ...viewer.seqs()) }));
+  }
+  await captureOne(fleet.url, endpointId);
+  await eventually(() => viewers.every(({ events }) => events.length > 0));
+  const stopping = fleet.apis[0];
+  expect(await stopping?.end('SIGTERM')).toBe(0);
+  await captureOne(fleet.url, endpointId);
+  await eventually(() => viewers.every((viewer) => viewer.seqs().includes(2)));
+  const closes = viewers.flatMap(({ closes: own }) => own);
+  expect(closes.length).toBeGreaterThan(10);
+  expect(closes).toEqual(closes.map(() => CLOSE.restarting));
+});

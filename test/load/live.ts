@@ -1,0 +1,114 @@
+/*
+ * `npm run bench:live`: live events on real processes (APIs, workers, private MariaDB and Redis with
+ * appendfsync always, senders and clients, all on this machine):
+ *
+ * 1. 200 sockets of 20 users on two pods: latency of events without faults, then the books while pods, workers and Redis are killed;
+ * 2. 5,000 idle sockets on one pod: memory a socket, and what they do to captures;
+ * 3. captures that nobody follows: CPU a capture with broadcasting and without.
+ */
+import { readFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import autocannon from 'autocannon';
+import { say, step } from '../../src/local/progress.ts';
+import { percentile, startFollower } from '../support/audience.ts';
+import { client, mintToken } from '../support/client.ts';
+import { eventually } from '../support/environment.ts';
+import { startFleet, type Fleet } from '../support/fleet.ts';
+import { runTrial } from '../support/live-trial.ts';
+import { startRole } from '../support/processes.ts';
+
+const IDLE_SOCKETS = 5_000;
+const CONNECT_AT_ONCE = 100;
+const ROUNDS = 8;
+const CAPTURES_A_ROUND = 20_000;
+const CLOCK_TICKS_PER_SECOND = 100;
+
+say(`Conditions: ${cpus().length} cores, Node ${process.version}; everything on one machine`);
+await withFleet(startFleet(), audienceWithFaults);
+await withFleet(startFleet({ apis: 1, workers: 1 }, { LIVE_MAX_SOCKETS_PER_USER: String(IDLE_SOCKETS) }), idleSockets);
+await withFleet(startFleet({ apis: 1, workers: 0 }), unwatchedCaptures);
+
+async function withFleet(starting: Promise<Fleet>, measure: (fleet: Fleet) => Promise<void>): Promise<void> {
+  const fleet = await starting;
+  try {
+    await measure(fleet);
+  } finally {
+    await fleet.stop();
+  }
+}
+
+async function audienceWithFaults(fleet: Fleet): Promise<void> {
+  const calm = await step('200 sockets of 20 users, 2,000 captures at a steady pace', () =>
+    runTrial(fleet, { sockets: 200, users: 20, captures: 2_000, faults: [], connections: 4, pauseMs: 20 }),
+  );
+  const faults = [0, 1].flatMap((index) => [(all: Fleet) => all.killWorker(index), (all: Fleet) => all.killApi(index), (all: Fleet) => all.killRedis()]);
+  const rough = await step(`The same audience, 20,000 captures, ${faults.length} kills`, () => runTrial(fleet, { sockets: 200, users: 20, captures: 20_000, faults }));
+  say(`without faults   live p50 ${calm.latency.p50} ms, p99 ${calm.latency.p99} ms (arrival to event, ${calm.latency.count} events); missing ${calm.missing}, foreign ${calm.foreign}
+with faults      live p50 ${rough.latency.p50} ms, p99 ${rough.latency.p99} ms (${rough.latency.count} events); ${rough.receipts} receipts, ${rough.rows} rows, lost ${rough.lost};
+                 shown ${rough.shown} of ${rough.rows * 10}, missing ${rough.missing}, foreign ${rough.foreign}, ${rough.reconnects} reconnects`);
+  if (calm.missing + calm.foreign + rough.missing + rough.foreign + rough.lost > 0) process.exitCode = 1;
+}
+
+async function idleSockets(fleet: Fleet): Promise<void> {
+  const api = fleet.apis[0] as NonNullable<(typeof fleet.apis)[0]>;
+  const token = mintToken('watcher', { plan: 'enterprise' });
+  const { id } = (await client(fleet.url, mintToken('sender', { plan: 'enterprise' })).create()).body;
+  await sendMany(api.url, id, 20_000);
+  const before = await step('Captures without sockets', () => sendMany(api.url, id, CAPTURES_A_ROUND));
+  const memoryBefore = residentBytes(api.child.pid);
+  const followers: ReturnType<typeof startFollower>[] = [];
+  await step(`Connecting ${IDLE_SOCKETS} sockets`, async () => {
+    while (followers.length < IDLE_SOCKETS) {
+      const some = Array.from({ length: CONNECT_AT_ONCE }, () => startFollower(api.url, token, []));
+      await eventually(() => some.every((one) => one.isConnected()));
+      followers.push(...some);
+    }
+  });
+  const memory = residentBytes(api.child.pid) - memoryBefore;
+  const during = await step('Captures beside them', () => sendMany(api.url, id, CAPTURES_A_ROUND));
+  for (const follower of followers) follower.close();
+  const after = await step('Captures without sockets again', () => sendMany(api.url, id, CAPTURES_A_ROUND));
+  const ratio = (key: 'p50' | 'p99'): string => (during[key] / ((before[key] + after[key]) / 2)).toFixed(2);
+  say(`${IDLE_SOCKETS} idle sockets on one pod: ${(memory / IDLE_SOCKETS / 1024).toFixed(1)} KiB of resident memory each
+capture latency  p50 ${before.p50}, ${during.p50}, ${after.p50} ms before, beside, after (ratio ${ratio('p50')}); p99 ${before.p99}, ${during.p99}, ${after.p99} ms (ratio ${ratio('p99')})`);
+}
+
+async function unwatchedCaptures(fleet: Fleet): Promise<void> {
+  const { id } = (await client(fleet.url, mintToken('alone', { plan: 'enterprise' })).create()).body;
+  const microseconds: Record<'on' | 'off', number[]> = { on: [], off: [] };
+  await step(`CPU of ${CAPTURES_A_ROUND} captures that nobody follows, ${ROUNDS} times with broadcasting and ${ROUNDS} times without`, async () => {
+    for (let round = 0; round <= 2 * ROUNDS; round += 1) {
+      // Off, on, on, off: what drifts meets both alike.
+      const live = round % 4 === 1 || round % 4 === 2;
+      const worker = await startRole('worker', { ...fleet.environment.env, LIVE_EVENTS: String(live) });
+      const pids = [fleet.apis[0]?.child.pid, worker.child.pid, fleet.servers.redis.process.pid, fleet.servers.mysql.process.pid];
+      const start = pids.map(cpuSeconds);
+      await sendMany(fleet.apis[0]?.url ?? '', id, CAPTURES_A_ROUND);
+      await fleet.environment.drained();
+      const used = pids.map((pid, i) => cpuSeconds(pid) - (start[i] ?? 0)).reduce((sum, seconds) => sum + seconds, 0);
+      await worker.end();
+      // The first round warms up.
+      if (round > 0) microseconds[live ? 'on' : 'off'].push((used * 1e6) / CAPTURES_A_ROUND);
+    }
+  });
+  const [on, off] = [percentile(microseconds.on, 0.5), percentile(microseconds.off, 0.5)];
+  say(`CPU a capture (API, worker, Redis and database together): ${on.toFixed(1)} µs with broadcasting, ${off.toFixed(1)} µs without (medians of ${ROUNDS}, ratio ${(on / off).toFixed(3)})
+  with ${microseconds.on.map((us) => us.toFixed(0)).join(' ')}; without ${microseconds.off.map((us) => us.toFixed(0)).join(' ')}`);
+}
+
+async function sendMany(url: string, endpointId: string, amount: number): Promise<{ p50: number; p99: number }> {
+  const { latency, non2xx, errors } = await autocannon({ url: `${url}/h/${endpointId}`, method: 'POST', body: 'x'.repeat(1024), connections: 32, amount });
+  if (non2xx + errors > 0) say(`(${non2xx} refusals and ${errors} errors: the machine is too busy for a fair measurement)`);
+  return latency;
+}
+
+function residentBytes(pid: number | undefined): number {
+  const kilobytes = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return Number(kilobytes) * 1024;
+}
+
+/** User and system time of a process so far (proc(5), fields 14 and 15 of stat). */
+function cpuSeconds(pid: number | undefined): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_PER_SECOND;
+}
