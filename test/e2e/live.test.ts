@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CLOSE } from '../../src/domain/live-event.ts';
 import { captureOne, client, mintToken } from '../support/client.ts';
-import { eventually } from '../support/environment.ts';
+import { closing, eventually } from '../support/environment.ts';
 import { startFleet, type Fleet } from '../support/fleet.ts';
 import { connectClient } from '../support/live.ts';
 import { endProcess } from '../support/processes.ts';
@@ -42,7 +42,8 @@ test('the client in the README, as it stands there, prints every capture once, o
   const token = mintToken('reader', { plan: 'enterprise' });
   const { id } = (await client(fleet.url, token).create()).body;
   await Promise.all(Array.from({ length: 1_100 }, (_, i) => captureOne(fleet.url, id, { body: `past ${i}` })));
-  const reader = spawn(process.execPath, ['--input-type=module', '-e', program, fleet.url, id, token], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const reader = spawn(process.execPath, ['--input-type=module', '-e', program, 'follow.mjs', fleet.url, id, token], { stdio: ['ignore', 'pipe', 'ignore'] });
+  closing(reader, (child) => void child.kill());
   const lines: string[] = [];
   createInterface({ input: reader.stdout }).on('line', (line) => lines.push(line));
   await eventually(() => lines.length === 1_100);
