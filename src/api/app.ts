@@ -5,6 +5,7 @@ import type { JwtConfig } from '../config.ts';
 import { withDeadline } from '../deadline.ts';
 import { httpError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import type { ApiMetrics } from '../metrics.ts';
 import type { Plans } from '../plans.ts';
 import type { EndpointCache } from '../redis/endpoint-cache.ts';
 import type { Quota } from '../redis/quota.ts';
@@ -45,6 +46,7 @@ export interface ApiDependencies {
   verifyRateLimitPerMinute: number;
   cacheRedis: Redis;
   redisPrefix: string;
+  metrics: ApiMetrics;
   log: Log;
   rememberPlan: (userId: string, plan: string) => Promise<void>;
   /** Asks the workers to purge the entries of deleted endpoints soon; never fails. */

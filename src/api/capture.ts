@@ -1,12 +1,14 @@
 import type { IncomingMessage } from 'node:http';
+import { isHttpError } from 'http-errors';
 import type { Context, Middleware, Next } from 'koa';
 import { httpError, notFound, unavailable } from '../errors.ts';
 import { isAliasShaped } from '../domain/endpoint.ts';
 import { isUuid, newTimeOrderedId, timeOfId } from '../domain/ids.ts';
 import { describeError, type Log } from '../log.ts';
+import type { ApiMetrics, CaptureOutcome } from '../metrics.ts';
 import { maxRequestSize, type Plan, type Plans } from '../plans.ts';
 import type { CachedTarget, EndpointCache } from '../redis/endpoint-cache.ts';
-import { readBody, type ByteBudget } from './body.ts';
+import { readBody, SenderGone, type ByteBudget } from './body.ts';
 import type { Intake } from './intake.ts';
 import { senderAddress } from './sender-address.ts';
 
@@ -20,6 +22,7 @@ export interface CaptureOptions {
   budget: ByteBudget;
   plans: Plans;
   trustProxyHops: number;
+  metrics: ApiMetrics;
   log: Log;
 }
 
@@ -28,10 +31,25 @@ export interface CaptureOptions {
  * It stands before the router, because a capture needs none of what management routes need.
  */
 export function capture(options: CaptureOptions): Middleware {
+  const { captures, receiptSeconds } = options.metrics;
+
   return async (ctx: Context, next: Next) => {
     const target = originForm(ctx.req.url ?? '/');
     if (!/^\/h(?:[/?]|$)/.test(target)) return next();
+    const start = performance.now();
     ctx.set('Access-Control-Allow-Origin', '*');
+    try {
+      await receive(ctx, target);
+    } catch (error) {
+      captures[outcomeOf(error)].inc();
+      throw error;
+    }
+    captures.accepted.inc();
+    // Koa writes the receipt in this same turn of the event loop.
+    receiptSeconds.observe((performance.now() - start) / 1000);
+  };
+
+  async function receive(ctx: Context, target: string): Promise<void> {
     const limit = maxRequestSize(planOf(options.plans, await findTarget(options, keyOf(target))));
     const body = await readBody(ctx.req, ctx.res, limit, options.budget);
     try {
@@ -54,8 +72,17 @@ export function capture(options: CaptureOptions): Middleware {
     } finally {
       options.budget.give(body.length);
     }
-  };
+  }
 }
+
+/** Everything that is no error of ours is answered with a 5xx, see `error-handler.ts`. */
+export function outcomeOf(error: unknown): CaptureOutcome {
+  if (error instanceof SenderGone) return 'aborted';
+  const status = isHttpError(error) ? error.status : 500;
+  return OUTCOMES[status] ?? (status < 500 ? 'refused' : 'unavailable');
+}
+
+const OUTCOMES: Record<number, CaptureOutcome> = { 404: 'unknown_endpoint', 410: 'expired', 413: 'too_large', 429: 'over_quota' };
 
 /**
  * Path and query as sent. A client that talks to a proxy sends the absolute form,

@@ -5,6 +5,7 @@ import { nextUtcDay } from '../domain/time.ts';
 import { httpError, unavailable } from '../errors.ts';
 import { createGroupCommit, type GroupCommit } from '../group-commit.ts';
 import { describeError, type Log } from '../log.ts';
+import type { ApiMetrics } from '../metrics.ts';
 import type { CaptureQueueName, EnqueuedBatch } from '../queue/capture-queue.ts';
 import { wasRefused } from '../redis/connections.ts';
 import type { Quota, QuotaRequest, Reservation } from '../redis/quota.ts';
@@ -31,6 +32,7 @@ export interface Intake {
 export interface IntakeOptions {
   quota: Quota;
   enqueue: (queue: CaptureQueueName, batch: EnqueuedBatch) => Promise<void>;
+  metrics: ApiMetrics;
   log: Log;
 }
 
@@ -47,7 +49,7 @@ interface OverQuota {
 }
 
 /** Group commit of captures: one reservation and one `enqueue` (one job, one fsync in Redis) answer many senders. */
-export function createIntake({ quota, enqueue, log }: IntakeOptions): Intake {
+export function createIntake({ quota, enqueue, metrics, log }: IntakeOptions): Intake {
   const intakes = {
     capture: groupCommit('capture', BATCH_MAX_CAPTURES, MAX_OVERLAPPING_FLUSHES),
     // By themselves, so that a slow one keeps no small one waiting.
@@ -85,6 +87,7 @@ export function createIntake({ quota, enqueue, log }: IntakeOptions): Intake {
       throw error;
     }
     quota.settle(id);
+    if (captures.length > 0) metrics.batchCaptures.observe(captures.length);
     return refusals;
   }
 

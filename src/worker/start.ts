@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts';
 import type { Log } from '../log.ts';
+import { createMetrics } from '../metrics.ts';
 import { largestBody } from '../plans.ts';
 import { listen } from '../ops/listen.ts';
 import { createOpsServer } from '../ops/server.ts';
@@ -9,6 +10,7 @@ import { closeRedis, openRedis } from '../redis/connections.ts';
 import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
 import { startMaintenance } from './maintenance.ts';
+import { startSharedMetrics } from './shared-metrics.ts';
 import { startCaptureWorker } from './worker.ts';
 
 /** A worker that dies loses its jobs to another one; however often that happens, it is not the job's fault. */
@@ -20,13 +22,15 @@ const HOUR_MS = 3_600_000;
 export async function startWorkerProcess(config: Config, resources: Resources, log: Log): Promise<{ internalPort: number }> {
   const db = resources.add(openDatabase(config.mysql), (database) => database.close());
   const redis = resources.add(openRedis(config.redis, 'worker', log), closeRedis);
+  const metrics = createMetrics('worker');
+  metrics.measureConnections(db.connections);
 
   const check = resources.add(
     startStartupCheck({ db, pingRedis: () => redis.ping(), toleratesDeadDatabase: false, largestBody: largestBody(config.plans), log }),
     (running) => running.stop(),
   );
   let draining = false;
-  const ops = createOpsServer({ notReady: () => (draining ? ['stopping'] : check.missing()) });
+  const ops = createOpsServer({ notReady: () => (draining ? ['stopping'] : check.missing()), scrape: metrics.scrape });
   const internalPort = await listen(ops, config.host, config.internalPort);
   resources.add(ops, (server) => void server.close());
 
@@ -37,7 +41,7 @@ export async function startWorkerProcess(config: Config, resources: Resources, l
     stalledInterval: Math.ceil(config.jobLockMs / 2),
     maxStalledCount: MAX_STALLED_COUNT,
   };
-  const shared = { db, redis, redisPrefix: config.redis.prefix, queueWorker, log };
+  const shared = { db, redis, redisPrefix: config.redis.prefix, queueWorker, metrics, log };
   void takeJobs();
   log.info({ internalPort }, 'Worker is starting');
   return { internalPort };
@@ -45,6 +49,7 @@ export async function startWorkerProcess(config: Config, resources: Resources, l
   /** Not before the schema is there: a job that fails for want of it would have to be tried again. */
   async function takeJobs(): Promise<void> {
     await check.passed;
+    resources.add(startSharedMetrics(shared), (lease) => lease.release());
     resources.add(startMaintenance({ ...shared, plans: config.plans, expiredGraceMs: config.expiredGraceHours * HOUR_MS }), (worker) => worker.close());
     resources.add(startCaptureWorker({ ...shared, concurrency: config.workerConcurrency }), async (worker) => {
       draining = true;

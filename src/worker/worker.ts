@@ -2,11 +2,13 @@ import { Worker, WaitingError, type Job, type WorkerOptions as BullWorkerOptions
 import type { Redis } from 'ioredis';
 import { decodeBatch, type CaptureBatchJob } from '../domain/capture-batch.ts';
 import { describeError, type Log } from '../log.ts';
+import type { WorkerMetrics } from '../metrics.ts';
 import { CAPTURE_QUEUES } from '../queue/capture-queue.ts';
 import { answers } from '../redis/connections.ts';
 import type { Database } from '../store/database.ts';
 import { isDatabaseError, isRefusedData, mayBeTheData } from '../store/sql-errors.ts';
 import { createCommitter, Stopping } from './committer.ts';
+import { measured } from './measured.ts';
 import { persistBatches } from './persist.ts';
 
 const JOB_BACKOFF_CAP_MS = 30_000;
@@ -29,13 +31,14 @@ export interface CaptureWorkerOptions extends QueueWorkerOptions {
   redis: Redis;
   /** Jobs in hand at most. */
   concurrency: number;
+  metrics: WorkerMetrics;
   log: Log;
 }
 
 /** Starts taking capture jobs. */
-export function startCaptureWorker({ db, redis, concurrency, log, queueWorker }: CaptureWorkerOptions): CaptureWorker {
+export function startCaptureWorker({ db, redis, concurrency, metrics, log, queueWorker }: CaptureWorkerOptions): CaptureWorker {
   const committer = createCommitter({
-    persist: (batches, lastResort) => persistBatches(db.pool, batches, lastResort ? (error) => isRefusedData(error) || mayBeTheData(error) : isRefusedData),
+    persist: measured(metrics, (batches, lastResort) => persistBatches(db.pool, batches, lastResort ? (error) => isRefusedData(error) || mayBeTheData(error) : isRefusedData)),
     mayBeTheData,
     // Data that is refused was set apart before; whatever else the database says may pass.
     isOutage: (error) => isDatabaseError(error) && !isRefusedData(error),
