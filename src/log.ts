@@ -24,6 +24,29 @@ export function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error };
   const { name, message, code, errno, sqlState, stack } = error as DriverError;
   if (sqlState !== undefined) return { type: name, code, errno, sqlState };
-  const frames = stack?.split('\n').filter((line) => /^\s+at /.test(line)).slice(0, 8).join('\n');
-  return { type: name, message, ...(code !== undefined && { code }), stack: frames };
+  return { type: name, message: withoutValues(error), ...(code !== undefined && { code }), stack: framesOf(stack, message) };
+}
+
+/** JSON.parse quotes what it read, Node an argument that it can't take, and Redis one of a command that it does not know. */
+function withoutValues(error: DriverError): string {
+  if (error instanceof SyntaxError || error.code?.startsWith('ERR_INVALID_')) return '(left out: it may quote data)';
+  return error.message.replace(/, with args beginning with: .*$/s, '');
+}
+
+/** Only what comes after the message: a line of it may look like a frame. */
+function framesOf(stack: string | undefined, message: string): string | undefined {
+  const start = stack?.indexOf(message) ?? -1;
+  if (start === -1) return undefined;
+  return stack?.slice(start + message.length).split('\n').filter((line) => /^\s+at /.test(line)).slice(0, 8).join('\n');
+}
+
+/** Writes at most one line an interval, with the number of those left out before it: an outage is one fault, not thousands of lines. */
+export function atMostEvery<T>(ms: number, write: (value: T, leftOut: number) => void): (value: T) => void {
+  let [next, leftOut] = [0, 0];
+  return (value) => {
+    const now = performance.now();
+    if (now < next) return void (leftOut += 1);
+    write(value, leftOut);
+    [next, leftOut] = [now + ms, 0];
+  };
 }

@@ -20,6 +20,7 @@ import type { Intake } from './intake.ts';
 import type { KeySource } from './keys.ts';
 import { openApiDocument } from './openapi.ts';
 import { rateLimit } from './rate-limit.ts';
+import { requestLog } from './request-log.ts';
 import { requestRoutes } from './requests.ts';
 import { senderAddress } from './sender-address.ts';
 import { verifySignatureRoutes, verifyStoredRoutes } from './verify-signature.ts';
@@ -59,8 +60,12 @@ export function createApp(api: ApiDependencies): Koa {
   // What is thrown outside of the error handler is a connection that broke while it was answered.
   app.silent = true;
   app.use(responseHeaders);
-  app.use(errorHandler(api.log));
+  const renderErrors = errorHandler(api.log);
+  app.use(renderErrors);
   app.use(capture(api));
+  app.use(requestLog(api.metrics, api.log));
+  // Once more below the log, so that it knows the status of what went wrong.
+  app.use(renderErrors);
   const { cacheRedis: redis, redisPrefix: prefix, log } = api;
   const open = new Router();
   open.use(rateLimit({ name: 'verify', perMinute: api.verifyRateLimitPerMinute, keyOf: (ctx) => senderAddress(ctx.req, api.trustProxyHops), redis, prefix, log }));

@@ -4,7 +4,7 @@ import type { Context, Middleware, Next } from 'koa';
 import { httpError, notFound, unavailable } from '../errors.ts';
 import { isAliasShaped } from '../domain/endpoint.ts';
 import { isUuid, newTimeOrderedId, timeOfId } from '../domain/ids.ts';
-import { describeError, type Log } from '../log.ts';
+import { atMostEvery, describeError, type Log } from '../log.ts';
 import type { ApiMetrics, CaptureOutcome } from '../metrics.ts';
 import { maxRequestSize, type Plan, type Plans } from '../plans.ts';
 import type { CachedTarget, EndpointCache } from '../redis/endpoint-cache.ts';
@@ -15,6 +15,9 @@ import { senderAddress } from './sender-address.ts';
 /** Slack's challenges have some 50 characters; the request that carries one is small. */
 const MAX_CHALLENGE_LENGTH = 256;
 const MAX_CHALLENGE_BODY_BYTES = 8 * 1024;
+
+/** During an outage every capture is refused for the same reason. */
+const REFUSALS_LOGGED_EVERY_MS = 10_000;
 
 export interface CaptureOptions {
   endpoints: EndpointCache;
@@ -32,6 +35,9 @@ export interface CaptureOptions {
  */
 export function capture(options: CaptureOptions): Middleware {
   const { captures, receiptSeconds } = options.metrics;
+  const lookUpFailed = atMostEvery<unknown>(REFUSALS_LOGGED_EVERY_MS, (error, leftOut) =>
+    options.log.error({ leftOut, error: describeError(error) }, 'Captures refused: endpoints could not be looked up'),
+  );
 
   return async (ctx: Context, next: Next) => {
     const target = originForm(ctx.req.url ?? '/');
@@ -50,11 +56,11 @@ export function capture(options: CaptureOptions): Middleware {
   };
 
   async function receive(ctx: Context, target: string): Promise<void> {
-    const limit = maxRequestSize(planOf(options.plans, await findTarget(options, keyOf(target))));
+    const limit = maxRequestSize(planOf(options.plans, await findTarget(options.endpoints, keyOf(target), lookUpFailed)));
     const body = await readBody(ctx.req, ctx.res, limit, options.budget);
     try {
       // Anew: while the body came in, the endpoint may have been deleted, and its plan changed.
-      const endpoint = await findTarget(options, keyOf(target));
+      const endpoint = await findTarget(options.endpoints, keyOf(target), lookUpFailed);
       const id = newTimeOrderedId();
       const captured = {
         id,
@@ -99,12 +105,12 @@ function keyOf(target: string): string {
   return isUuid(key) ? key.toLowerCase() : key;
 }
 
-async function findTarget({ endpoints, log }: CaptureOptions, key: string): Promise<CachedTarget> {
+async function findTarget(endpoints: EndpointCache, key: string, onError: (error: unknown) => void): Promise<CachedTarget> {
   let endpoint: CachedTarget | undefined;
   try {
     endpoint = isUuid(key) || isAliasShaped(key) ? await endpoints.find(key) : undefined;
   } catch (error) {
-    log.error({ error: describeError(error) }, 'Capture refused: the endpoint could not be looked up');
+    onError(error);
     throw unavailable('The endpoint could not be looked up; send this request again');
   }
   if (endpoint === undefined) throw notFound('There is no endpoint at this address');

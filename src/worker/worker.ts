@@ -59,7 +59,7 @@ export function startCaptureWorker({ db, redis, concurrency, metrics, log, queue
     try {
       await committer.commit({ id: job.id as string, day: job.data.day, captures: decodeBatch(job.data) });
     } catch (error) {
-      if (!(error instanceof Stopping)) throw error;
+      if (!(error instanceof Stopping)) throw withoutData(error);
       // Back to the queue for another worker, without costing the job an attempt.
       await job.moveToWait(token);
       throw new WaitingError();
@@ -73,4 +73,12 @@ export function startCaptureWorker({ db, redis, concurrency, metrics, log, queue
       await Promise.all(workers.map((worker) => worker.close(force)));
     },
   };
+}
+
+/** BullMQ keeps message and stack with the failed job, where both may quote what was captured. */
+function withoutData(error: unknown): Error {
+  const { type, message, code, stack } = describeError(error);
+  const clean = new Error([type, message, code].filter((part) => part !== undefined).join(': '));
+  clean.stack = `${clean.message}\n${String(stack ?? '')}`;
+  return clean;
 }
