@@ -59,7 +59,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
 
   const budget = createByteBudget(config.intakeMaxBytes);
   metrics.onScrape(() => metrics.intakeBytes.set(budget.used()));
-  metrics.measureConnections(db.connections);
+  metrics.measureConnections(() => db.connections());
 
   /** Without Redis nothing is captured; the plan is then remembered with the next request. */
   async function rememberPlan(userId: string, plan: string): Promise<void> {
@@ -91,7 +91,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     (running) => running.stop(),
   );
   let draining = false;
-  const ops = createOpsServer({ notReady: () => (draining ? ['stopping'] : check.missing()), scrape: metrics.scrape });
+  const ops = createOpsServer({ notReady: () => (draining ? ['stopping'] : check.missing()), scrape: () => metrics.scrape() });
   const internalPort = await listen(ops, config.host, config.internalPort);
   resources.add(ops, (server) => void server.close());
 

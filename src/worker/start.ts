@@ -23,14 +23,14 @@ export async function startWorkerProcess(config: Config, resources: Resources, l
   const db = resources.add(openDatabase(config.mysql), (database) => database.close());
   const redis = resources.add(openRedis(config.redis, 'worker', log), closeRedis);
   const metrics = createMetrics('worker');
-  metrics.measureConnections(db.connections);
+  metrics.measureConnections(() => db.connections());
 
   const check = resources.add(
     startStartupCheck({ db, pingRedis: () => redis.ping(), toleratesDeadDatabase: false, largestBody: largestBody(config.plans), log }),
     (running) => running.stop(),
   );
   let draining = false;
-  const ops = createOpsServer({ notReady: () => (draining ? ['stopping'] : check.missing()), scrape: metrics.scrape });
+  const ops = createOpsServer({ notReady: () => (draining ? ['stopping'] : check.missing()), scrape: () => metrics.scrape() });
   const internalPort = await listen(ops, config.host, config.internalPort);
   resources.add(ops, (server) => void server.close());
 

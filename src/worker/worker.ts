@@ -79,6 +79,6 @@ export function startCaptureWorker({ db, redis, concurrency, metrics, log, queue
 function withoutData(error: unknown): Error {
   const { type, message, code, stack } = describeError(error);
   const clean = new Error([type, message, code].filter((part) => part !== undefined).join(': '));
-  clean.stack = `${clean.message}\n${String(stack ?? '')}`;
+  clean.stack = `${clean.message}\n${stack ?? ''}`;
   return clean;
 }
