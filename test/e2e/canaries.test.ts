@@ -104,7 +104,7 @@ test('rows that the database refuses, and a database that is away', async () => 
 });
 
 test('a Redis that is full', async () => {
-  const [, before = '0'] = (await environment.redis.config('GET', 'maxmemory')) as string[];
+  const [, before = '0'] = await environment.redis.config('GET', 'maxmemory');
   await environment.redis.config('SET', 'maxmemory', '1');
   try {
     expect((await send(`${api.url}/h/${endpoint}`, { method: 'POST', body: WORD })).status).toBe(503);
@@ -119,7 +119,12 @@ test('jobs that fail, in the log and in what BullMQ keeps of them', async () => 
   const day = DAY;
   const failing = makeCapture(endpoint, { userId: `failing-${WORD}`, body: Buffer.from(WORD) });
   await enqueueCaptures(queue, { id: newTimeOrderedId(), day, captures: [failing] });
-  const malformed = [{ v: 2, day, captures: [] }, { v: 1, day, captures: [{ id: WORD, headers: WORD, b: [WORD, 1], target: { [WORD]: WORD } }] }, { v: 1, day: WORD, captures: [{ b: Number(1) }] }, { v: 1, day, captures: WORD }];
+  const malformed = [
+    { v: 2, day, captures: [] },
+    { v: 1, day, captures: [{ id: WORD, headers: WORD, b: [WORD, 1], target: { [WORD]: WORD } }] },
+    { v: 1, day: WORD, captures: [{ b: 1 }] },
+    { v: 1, day, captures: WORD },
+  ];
   for (const data of malformed) await queue.add('batch', data as never, { jobId: newTimeOrderedId() });
   const jobIds = async (): Promise<string[]> => queue.getRanges(['wait', 'active', 'delayed', 'failed'], 0, 100);
   const reasonOf = (id: string): Promise<string | null> => redis.hget(queue.toKey(id), 'failedReason');

@@ -30,7 +30,7 @@ async function tellers<P extends { internalPort: number }>(processes: P[]): Prom
 
 test('one of two workers tells the state of the queues and of the backlog, all of it; when it is killed the other one does', async () => {
   const workers = await Promise.all([startRole('worker', environment.env), startRole('worker', environment.env)]);
-  for (const worker of workers) closing(worker, async ({ end }) => void (await end()));
+  for (const worker of workers) closing(worker, async (running) => void (await running.end()));
   await eventually(async () => (await tellers(workers)).length === 1);
   const [holder] = await tellers(workers);
   const other = workers.find((worker) => worker !== holder);
@@ -88,7 +88,7 @@ test('the numbers are those of the queues and tables', async () => {
 });
 
 test('a database that went silent costs its own gauges, not the scrape', async () => {
-  const proxy = closing(await startProxy(Number(environment.env['MYSQL_PORT'])), ({ close }) => close());
+  const proxy = closing(await startProxy(Number(environment.env['MYSQL_PORT'])), (open) => open.close());
   const worker = await environment.startWorker({ MYSQL_PORT: String(proxy.port) });
   await eventually(async () => sharedIn(await scrape(worker.internalPort)).length === SHARED.length);
   // Nothing answers on the connections that are there, and new ones are refused.
