@@ -17,8 +17,9 @@ describe('describeError', () => {
   };
 
   test.each<[string, unknown]>([
-    ['JSON that can not be read', thrownBy(() => JSON.parse('"canary'))],
-    ['JSON with a line that looks like a frame', thrownBy(() => JSON.parse('{\n    at canary (x)'))],
+    // Short enough to be quoted whole.
+    ['JSON that can not be read', thrownBy(() => JSON.parse('canary'))],
+    ['JSON with a line that looks like a frame', thrownBy(() => JSON.parse('x\n at canary (y)'))],
     ['an argument that Node does not take', thrownBy(() => Buffer.from(Symbol('canary') as unknown as string))],
     ['an argument that Node quotes', thrownBy(() => new URL('canary'))],
     ['a message of several lines', new Error('x', { cause: 'canary' })],
