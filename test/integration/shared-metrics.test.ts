@@ -91,11 +91,11 @@ test('a database that went silent costs its own gauges, not the scrape', async (
   const proxy = closing(await startProxy(Number(environment.env['MYSQL_PORT'])), (open) => open.close());
   const worker = await environment.startWorker({ MYSQL_PORT: String(proxy.port) });
   await eventually(async () => sharedIn(await scrape(worker.internalPort)).length === SHARED.length);
-  // Nothing answers on the connections that are there, and new ones are refused.
+  // What is asked on the connections that are there is never answered.
   proxy.silenceExisting();
-  proxy.close();
   const metrics = await scrape(worker.internalPort);
   expect(sharedIn(metrics)).toEqual(['hookbay_queue_jobs', 'hookbay_queue_oldest_waiting_seconds']);
+  proxy.close();
   await worker.stop();
 });
 
