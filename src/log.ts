@@ -16,14 +16,47 @@ interface DriverError extends Error {
   sqlState?: string;
 }
 
+export interface DescribedError {
+  type: string;
+  message?: string;
+  code?: string;
+  errno?: number;
+  sqlState?: string;
+  stack?: string;
+}
+
 /**
  * What may be said of an error in a log. MySQL quotes column values in its messages,
  * so that only code and state of a database error are kept.
  */
-export function describeError(error: unknown): Record<string, unknown> {
+export function describeError(error: unknown): DescribedError {
   if (!(error instanceof Error)) return { type: typeof error };
   const { name, message, code, errno, sqlState, stack } = error as DriverError;
-  if (sqlState !== undefined) return { type: name, code, errno, sqlState };
-  const frames = stack?.split('\n').filter((line) => /^\s+at /.test(line)).slice(0, 8).join('\n');
-  return { type: name, message, ...(code !== undefined && { code }), stack: frames };
+  const known = { type: name, ...(code !== undefined && { code }) };
+  if (sqlState !== undefined) return { ...known, ...(errno !== undefined && { errno }), sqlState };
+  return { ...known, message: withoutValues(error), stack: framesOf(stack ?? '', message) };
+}
+
+/** JSON.parse quotes what it read, Node an argument that it can't take, and Redis one of a command that it does not know. */
+function withoutValues(error: DriverError): string {
+  if (error instanceof SyntaxError || error.code?.startsWith('ERR_INVALID_')) return '(left out: it may quote data)';
+  return error.message.replace(/, with args beginning with: .*$/s, '');
+}
+
+/** Only what comes after the message: a line of it may look like a frame. */
+function framesOf(stack: string, message: string): string {
+  const start = stack.indexOf(message);
+  if (start === -1) return '';
+  return stack.slice(start + message.length).split('\n').filter((line) => /^\s+at /.test(line)).slice(0, 8).join('\n');
+}
+
+/** Writes at most one line an interval, with the number of those left out before it: an outage is one fault, not thousands of lines. */
+export function atMostEvery<T>(ms: number, write: (value: T, leftOut: number) => void): (value: T) => void {
+  let [next, leftOut] = [0, 0];
+  return (value) => {
+    const now = performance.now();
+    if (now < next) return void (leftOut += 1);
+    write(value, leftOut);
+    [next, leftOut] = [now + ms, 0];
+  };
 }

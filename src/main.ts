@@ -41,6 +41,7 @@ async function run(role: Role, config: Config, args: string[]): Promise<void> {
   const log = createLog(role === 'local' ? 'warn' : config.logLevel, { role });
   const resources = createResources((error) => log.error({ error: describeError(error) }, 'Closing failed'));
   stopOnSignal(resources, config.shutdownTimeoutMs, log);
+  if (role !== 'local') describeCrash(log);
   try {
     if (role === 'api') await startApi(config, resources, log);
     else if (role === 'worker') await startWorkerProcess(config, resources, log);
@@ -108,6 +109,14 @@ function stopOnSignal(resources: Resources, timeoutMs: number, log: Log): void {
   process.on('SIGHUP', () => stop('SIGHUP'));
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => stop('nobody reads the output'));
   process.on('disconnect', () => stop('the launcher is gone'));
+}
+
+/** Node prints an uncaught error with all its fields: SQL with its values, commands of Redis with whole jobs. */
+function describeCrash(log: Log): void {
+  process.on('uncaughtException', (error) => {
+    log.fatal({ error: describeError(error) }, 'Crashed');
+    process.exit(1);
+  });
 }
 
 function fail(error: unknown): never {

@@ -5,6 +5,7 @@ import type { JwtConfig } from '../config.ts';
 import { withDeadline } from '../deadline.ts';
 import { httpError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import type { ApiMetrics } from '../metrics.ts';
 import type { Plans } from '../plans.ts';
 import type { EndpointCache } from '../redis/endpoint-cache.ts';
 import type { Quota } from '../redis/quota.ts';
@@ -19,6 +20,7 @@ import type { Intake } from './intake.ts';
 import type { KeySource } from './keys.ts';
 import { openApiDocument } from './openapi.ts';
 import { rateLimit } from './rate-limit.ts';
+import { requestLog } from './request-log.ts';
 import { requestRoutes } from './requests.ts';
 import { senderAddress } from './sender-address.ts';
 import { verifySignatureRoutes, verifyStoredRoutes } from './verify-signature.ts';
@@ -45,6 +47,7 @@ export interface ApiDependencies {
   verifyRateLimitPerMinute: number;
   cacheRedis: Redis;
   redisPrefix: string;
+  metrics: ApiMetrics;
   log: Log;
   rememberPlan: (userId: string, plan: string) => Promise<void>;
   /** Asks the workers to purge the entries of deleted endpoints soon; never fails. */
@@ -57,8 +60,12 @@ export function createApp(api: ApiDependencies): Koa {
   // What is thrown outside of the error handler is a connection that broke while it was answered.
   app.silent = true;
   app.use(responseHeaders);
-  app.use(errorHandler(api.log));
+  const renderErrors = errorHandler(api.log);
+  app.use(renderErrors);
   app.use(capture(api));
+  app.use(requestLog(api.metrics, api.log));
+  // Once more below the log, so that it knows the status of what went wrong.
+  app.use(renderErrors);
   const { cacheRedis: redis, redisPrefix: prefix, log } = api;
   const open = new Router();
   open.use(rateLimit({ name: 'verify', perMinute: api.verifyRateLimitPerMinute, keyOf: (ctx) => senderAddress(ctx.req, api.trustProxyHops), redis, prefix, log }));

@@ -11,6 +11,8 @@ export interface ByteBudget {
   /** Takes bytes, or refuses and takes none. */
   take(bytes: number): boolean;
   give(bytes: number): void;
+  /** Bytes that are taken. */
+  used(): number;
 }
 
 export function createByteBudget(max: number): ByteBudget {
@@ -24,6 +26,7 @@ export function createByteBudget(max: number): ByteBudget {
     give(bytes) {
       used -= bytes;
     },
+    used: () => used,
   };
 }
 

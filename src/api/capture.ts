@@ -1,12 +1,14 @@
 import type { IncomingMessage } from 'node:http';
+import { isHttpError } from 'http-errors';
 import type { Context, Middleware, Next } from 'koa';
 import { httpError, notFound, unavailable } from '../errors.ts';
 import { isAliasShaped } from '../domain/endpoint.ts';
 import { isUuid, newTimeOrderedId, timeOfId } from '../domain/ids.ts';
-import { describeError, type Log } from '../log.ts';
+import { atMostEvery, describeError, type Log } from '../log.ts';
+import type { ApiMetrics, CaptureOutcome } from '../metrics.ts';
 import { maxRequestSize, type Plan, type Plans } from '../plans.ts';
 import type { CachedTarget, EndpointCache } from '../redis/endpoint-cache.ts';
-import { readBody, type ByteBudget } from './body.ts';
+import { readBody, SenderGone, type ByteBudget } from './body.ts';
 import type { Intake } from './intake.ts';
 import { senderAddress } from './sender-address.ts';
 
@@ -14,12 +16,16 @@ import { senderAddress } from './sender-address.ts';
 const MAX_CHALLENGE_LENGTH = 256;
 const MAX_CHALLENGE_BODY_BYTES = 8 * 1024;
 
+/** During an outage every capture is refused for the same reason. */
+const REFUSALS_LOGGED_EVERY_MS = 10_000;
+
 export interface CaptureOptions {
   endpoints: EndpointCache;
   intake: Intake;
   budget: ByteBudget;
   plans: Plans;
   trustProxyHops: number;
+  metrics: ApiMetrics;
   log: Log;
 }
 
@@ -28,15 +34,33 @@ export interface CaptureOptions {
  * It stands before the router, because a capture needs none of what management routes need.
  */
 export function capture(options: CaptureOptions): Middleware {
+  const { captures, receiptSeconds } = options.metrics;
+  const lookUpFailed = atMostEvery<unknown>(REFUSALS_LOGGED_EVERY_MS, (error, leftOut) =>
+    options.log.error({ leftOut, error: describeError(error) }, 'Captures refused: endpoints could not be looked up'),
+  );
+
   return async (ctx: Context, next: Next) => {
     const target = originForm(ctx.req.url ?? '/');
     if (!/^\/h(?:[/?]|$)/.test(target)) return next();
+    const start = performance.now();
     ctx.set('Access-Control-Allow-Origin', '*');
-    const limit = maxRequestSize(planOf(options.plans, await findTarget(options, keyOf(target))));
+    try {
+      await receive(ctx, target);
+    } catch (error) {
+      captures[outcomeOf(error)].inc();
+      throw error;
+    }
+    captures.accepted.inc();
+    // Koa writes the receipt in this same turn of the event loop.
+    receiptSeconds.observe((performance.now() - start) / 1000);
+  };
+
+  async function receive(ctx: Context, target: string): Promise<void> {
+    const limit = maxRequestSize(planOf(options.plans, await findTarget(options.endpoints, keyOf(target), lookUpFailed)));
     const body = await readBody(ctx.req, ctx.res, limit, options.budget);
     try {
       // Anew: while the body came in, the endpoint may have been deleted, and its plan changed.
-      const endpoint = await findTarget(options, keyOf(target));
+      const endpoint = await findTarget(options.endpoints, keyOf(target), lookUpFailed);
       const id = newTimeOrderedId();
       const captured = {
         id,
@@ -54,8 +78,17 @@ export function capture(options: CaptureOptions): Middleware {
     } finally {
       options.budget.give(body.length);
     }
-  };
+  }
 }
+
+/** Everything that is no error of ours is answered with a 5xx, see `error-handler.ts`. */
+export function outcomeOf(error: unknown): CaptureOutcome {
+  if (error instanceof SenderGone) return 'aborted';
+  const status = isHttpError(error) ? error.status : 500;
+  return OUTCOMES[status] ?? (status < 500 ? 'refused' : 'unavailable');
+}
+
+const OUTCOMES: Record<number, CaptureOutcome> = { 404: 'unknown_endpoint', 410: 'expired', 413: 'too_large', 429: 'over_quota' };
 
 /**
  * Path and query as sent. A client that talks to a proxy sends the absolute form,
@@ -72,12 +105,12 @@ function keyOf(target: string): string {
   return isUuid(key) ? key.toLowerCase() : key;
 }
 
-async function findTarget({ endpoints, log }: CaptureOptions, key: string): Promise<CachedTarget> {
+async function findTarget(endpoints: EndpointCache, key: string, onError: (error: unknown) => void): Promise<CachedTarget> {
   let endpoint: CachedTarget | undefined;
   try {
     endpoint = isUuid(key) || isAliasShaped(key) ? await endpoints.find(key) : undefined;
   } catch (error) {
-    log.error({ error: describeError(error) }, 'Capture refused: the endpoint could not be looked up');
+    onError(error);
     throw unavailable('The endpoint could not be looked up; send this request again');
   }
   if (endpoint === undefined) throw notFound('There is no endpoint at this address');

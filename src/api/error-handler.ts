@@ -4,6 +4,7 @@ import { unavailable, type ErrorExtras } from '../errors.ts';
 import { describeError, type Log } from '../log.ts';
 import { isUnavailable } from '../store/sql-errors.ts';
 import { SenderGone } from './body.ts';
+import { requestIdOf } from './request-log.ts';
 
 /** Renders every error as `{error, …}` and says nothing of what is inside. */
 export function errorHandler(log: Log) {
@@ -14,12 +15,13 @@ export function errorHandler(log: Log) {
     } catch (error) {
       if (error instanceof SenderGone) return;
       const known = translate(error);
+      const requestId = requestIdOf(ctx);
       if (known === undefined) {
-        log.error({ method: ctx.method, error: describeError(error) }, 'Unexpected error');
+        log.error({ requestId, method: ctx.method, error: describeError(error) }, 'Unexpected error');
         return respond(ctx, 500, 'Something went wrong here; the operator finds it in the log');
       }
-      // Only what is our own trouble: what is wrong with a request may quote it.
-      if (known !== error && known.status >= 500) log.warn({ status: known.status, error: describeError(error) }, 'Storage is not reachable');
+      // Only what is our own trouble: what is wrong with a request may quote it. Captures are too many for a line each.
+      if (known.status >= 500 && requestId !== undefined) log.warn({ requestId, status: known.status, error: describeError(error) }, 'Request failed');
       respond(ctx, known.status, known.message, (known as { extras?: ErrorExtras }).extras);
     }
   };

@@ -32,6 +32,8 @@ export interface LiveConnection {
   /** Resolves when the client has read most of what it was sent, or is gone. */
   caughtUp(): Promise<void>;
   isOpen(): boolean;
+  /** Why it was cut, if it was. */
+  cutFor(): CloseReason | undefined;
   /** Ends the connection without a word. */
   terminate(): void;
 }
@@ -49,26 +51,26 @@ export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBu
   let heldBytes = 0;
   let waitingBytes = 0;
   let passing = false;
-  let isCut = false;
+  let cutReason: CloseReason | undefined;
 
   conn.write = (...packet: Write) => {
-    if (isCut) return conn;
+    if (cutReason !== undefined) return conn;
     if (held === undefined || passing) return write(...packet);
     held.push(packet);
     heldBytes += lengthOf(packet[0]);
-    if (heldBytes > maxBufferedBytes) cut('tooSlow');
+    if (heldBytes > maxBufferedBytes) cut('too_slow');
     return conn;
   };
   // What is created waits until the connection takes it (`flush`), which it does when the last lot is sent.
   conn.on('packetCreate', ({ data }: { data?: unknown }) => {
     waitingBytes += lengthOf(data);
-    if (waitingBytes > maxBufferedBytes) cut('tooSlow');
+    if (waitingBytes > maxBufferedBytes) cut('too_slow');
   });
   conn.on('flush', () => (waitingBytes = 0));
 
   function cut(reason: CloseReason): void {
-    if (isCut) return;
-    isCut = true;
+    if (cutReason !== undefined) return;
+    cutReason = reason;
     held = undefined;
     webSocket.close(CLOSE[reason].code, CLOSE[reason].reason);
     // A client that does not read does not answer either.
@@ -77,10 +79,11 @@ export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBu
     conn.once('close', () => clearTimeout(timer));
   }
 
-  const isOpen = (): boolean => !isCut && conn.readyState === 'open';
+  const isOpen = (): boolean => cutReason === undefined && conn.readyState === 'open';
   return {
     cut,
     isOpen,
+    cutFor: () => cutReason,
     terminate: () => webSocket.terminate(),
     hold: () => void (held ??= []),
     pass(send) {

@@ -25,7 +25,7 @@ export function serveSocket(socket: Socket, connection: LiveConnection, limit: M
   socket.use(([, ...args], next) => {
     const verdict = limit.take();
     if (verdict === 'allowed') next();
-    else if (verdict === 'flood') connection.cut('tooManyMessages');
+    else if (verdict === 'flood') connection.cut('too_many_messages');
     else acknowledgeOf(args)?.({ error: limit.explanation });
   });
   socket.on('subscribe', (...args: unknown[]) => inTurn(() => answer(args, (message) => subscriptions.subscribe(message))));

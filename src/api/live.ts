@@ -6,6 +6,7 @@ import type { LiveConfig } from '../config.ts';
 import { userRoom } from '../domain/live-event.ts';
 import { describeError, type Log } from '../log.ts';
 import { liveAdapter, watchSubscriber } from '../redis/live-channels.ts';
+import type { ApiMetrics } from '../metrics.ts';
 import type { Database } from '../store/database.ts';
 import type { AuthOptions, Principal } from './auth.ts';
 import { createLiveConnection, type Conn, type LiveConnection, type WebSocketLike } from './live-connection.ts';
@@ -46,6 +47,7 @@ export interface LiveOptions extends LiveConfig {
   subscriber: Redis;
   prefix: string;
   auth: AuthOptions;
+  metrics: ApiMetrics;
   log: Log;
   tokenRecheckMs?: number;
 }
@@ -59,7 +61,7 @@ interface Session {
 
 /** Serves Socket.IO on an HTTP server that does not listen yet. */
 export function startLive(options: LiveOptions): Live {
-  const { http, db, publisher, subscriber, prefix, auth, log, maxSocketsPerUser, maxBufferedBytes, tokenRecheckMs = TOKEN_RECHECK_MS } = options;
+  const { http, db, publisher, subscriber, prefix, auth, metrics, log, maxSocketsPerUser, maxBufferedBytes, tokenRecheckMs = TOKEN_RECHECK_MS } = options;
   const sessions = new Map<Conn, Session>();
   const socketsOfUser = new Map<string, number>();
   let draining = false;
@@ -79,7 +81,8 @@ export function startLive(options: LiveOptions): Live {
     allowRequest: (_req, answer) => (draining || !listening.isUp() ? answer('try again', false) : answer(null, true)),
     adapter: liveAdapter(publisher, subscriber, prefix),
   });
-  const serving = { db, listening, auth, tokenRecheckMs, log, replayLimit: createReplayLimit(), onReplayed: () => {} };
+  const serving = { db, listening, auth, tokenRecheckMs, log, replayLimit: createReplayLimit(), onReplayed: (count: number) => metrics.replayedEvents.inc(count) };
+  metrics.onScrape(() => metrics.sockets.set(sessions.size));
 
   io.engine.on('connection', (conn: Conn) => {
     const { websocket } = conn.request as IncomingMessage & { websocket: WebSocketLike };
@@ -122,8 +125,10 @@ export function startLive(options: LiveOptions): Live {
   }
 
   function endSession(conn: Conn): void {
-    const userId = sessions.get(conn)?.principal?.userId;
+    const session = sessions.get(conn);
     sessions.delete(conn);
+    metrics.socketCloses.inc({ reason: session?.connection.cutFor() ?? 'client' });
+    const userId = session?.principal?.userId;
     if (userId === undefined) return;
     const left = (socketsOfUser.get(userId) ?? 1) - 1;
     if (left === 0) socketsOfUser.delete(userId);

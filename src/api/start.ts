@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts';
 import { withDeadline } from '../deadline.ts';
 import { describeError, type Log } from '../log.ts';
+import { createMetrics } from '../metrics.ts';
 import { listen } from '../ops/listen.ts';
 import { createOpsServer } from '../ops/server.ts';
 import { startStartupCheck } from '../ops/startup-check.ts';
@@ -44,6 +45,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   // A connection of their own: a large body on its way must not hold up the small ones behind it.
   const largeProducer = resources.add(openRedis(config.redis, 'producer', log), closeRedis);
   const { 'capture-large': largeCaptures } = openCaptureQueues(largeProducer, config.redis.prefix);
+  const metrics = createMetrics('api');
   const maintenance = openMaintenanceQueue(producer, config.redis.prefix);
 
   const endpoints = createEndpointCache({
@@ -54,7 +56,11 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     findInDatabase: (key) => withDeadline(LOOK_UP_TIMEOUT_MS, findCaptureTarget(db.knex, key)),
   });
   const quota = createQuota(cacheRedis, config.redis.prefix, (userId, day) => withDeadline(LOOK_UP_TIMEOUT_MS, findUsage(db.knex, userId, day)));
-  const intake = resources.add(createIntake({ quota, enqueue: (queue, batch) => enqueueCaptures(queue === 'capture' ? smallCaptures : largeCaptures, batch), log }), (open) => open.idle());
+  const intake = resources.add(createIntake({ quota, enqueue: (queue, batch) => enqueueCaptures(queue === 'capture' ? smallCaptures : largeCaptures, batch), metrics, log }), (open) => open.idle());
+
+  const budget = createByteBudget(config.intakeMaxBytes);
+  metrics.onScrape(() => metrics.intakeBytes.set(budget.used()));
+  metrics.measureConnections(() => db.connections());
 
   /** Without Redis nothing is captured; the plan is then remembered with the next request. */
   async function rememberPlan(userId: string, plan: string): Promise<void> {
@@ -74,7 +80,8 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     quota,
     intake,
     inFlight: createInFlight(createInFlightWait(openCaptureQueues(cacheRedis, config.redis.prefix)), log),
-    budget: createByteBudget(config.intakeMaxBytes),
+    budget,
+    metrics,
     log,
     requestPurge: () => requestSweep(maintenance).catch(() => {}),
   });
@@ -84,7 +91,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     (running) => running.stop(),
   );
   let draining = false;
-  const ops = createOpsServer({ notReady: () => (draining ? ['stopping'] : check.missing()) });
+  const ops = createOpsServer({ notReady: () => (draining ? ['stopping'] : check.missing()), scrape: () => metrics.scrape() });
   const internalPort = await listen(ops, config.host, config.internalPort);
   resources.add(ops, (server) => void server.close());
 
@@ -102,7 +109,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   function openLive(): Live {
     const publisher = resources.add(openRedis(config.redis, 'live', log), closeRedis);
     const events = resources.add(openRedis(config.redis, 'subscriber', log), closeRedis);
-    const options = { ...config.live, http: http.server, db, publisher, subscriber: events, prefix: config.redis.prefix, auth, log };
+    const options = { ...config.live, http: http.server, db, publisher, subscriber: events, prefix: config.redis.prefix, auth, metrics, log };
     return resources.add(startLive(options), (open) => open.close());
   }
 }

@@ -16,8 +16,8 @@ export const CLOSE = {
   restarting: { code: 1012, reason: 'this process is stopping; connect again' },
   interrupted: { code: 1013, reason: 'live events were interrupted; connect again and catch up' },
   unauthorized: { code: 4401, reason: 'the token is not valid any more' },
-  tooSlow: { code: 4408, reason: 'too many bytes are waiting to be read; connect again and catch up' },
-  tooManyMessages: { code: 4429, reason: 'too many messages' },
+  too_slow: { code: 4408, reason: 'too many bytes are waiting to be read; connect again and catch up' },
+  too_many_messages: { code: 4429, reason: 'too many messages' },
 } as const;
 
 export type CloseReason = keyof typeof CLOSE;

@@ -4,11 +4,16 @@ import { createServer, type Server } from 'node:http';
 export interface Health {
   /** Why no work should be sent here; empty when it should. */
   notReady(): string[];
+  /** Everything that is measured, as Prometheus text. */
+  scrape(): Promise<string>;
 }
+
+const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
 
 /**
  * The internal port: `/livez` says that the event loop turns, and no more, so that an outage
- * of a shared store never restarts the fleet; `/readyz` says whether to send work here.
+ * of a shared store never restarts the fleet; `/readyz` says whether to send work here;
+ * `/metrics` is for Prometheus.
  */
 export function createOpsServer(health: Health): Server {
   return createServer((req, res) => {
@@ -18,7 +23,13 @@ export function createOpsServer(health: Health): Server {
       const reasons = health.notReady();
       return answer(reasons.length === 0 ? 200 : 503, { ready: reasons.length === 0, reasons });
     }
-    return answer(404, { error: 'Not found; there are /livez and /readyz' });
+    if (path === '/metrics') {
+      return void health.scrape().then(
+        (text) => res.writeHead(200, { 'Content-Type': PROMETHEUS_TEXT }).end(text),
+        () => answer(500, { error: 'The metrics could not be read' }),
+      );
+    }
+    return answer(404, { error: 'Not found; there are /livez, /readyz and /metrics' });
 
     function answer(status: number, body: object): void {
       res.writeHead(status, { 'Content-Type': 'application/json; charset=utf-8' }).end(JSON.stringify(body));

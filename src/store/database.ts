@@ -11,6 +11,8 @@ export type Connection = PoolConnection;
 export interface Database {
   knex: Knex;
   pool: Pool;
+  /** Connections of the pool right now; `waiting` = callers that queue for one. */
+  connections(): { open: number; idle: number; waiting: number };
   close(): Promise<void>;
 }
 
@@ -66,11 +68,24 @@ export function openDatabase(config: MysqlConfig): Database {
   return {
     knex: db,
     pool,
+    connections: () => poolState(pool),
     async close() {
       await db.destroy();
       await pool.end();
     },
   };
+}
+
+/** What mysql2 keeps to itself; a test holds that the pinned version still has it. */
+interface PoolInternals {
+  _allConnections: { length: number };
+  _freeConnections: { length: number };
+  _connectionQueue: { length: number };
+}
+
+function poolState(pool: Pool): ReturnType<Database['connections']> {
+  const { _allConnections: all, _freeConnections: free, _connectionQueue: queue } = pool.pool as unknown as PoolInternals;
+  return { open: all.length, idle: free.length, waiting: queue.length };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { describeError, type Log } from '../log.ts';
+import { SWEPT_KINDS, type WorkerMetrics } from '../metrics.ts';
 import type { Plans } from '../plans.ts';
 import { findQueued, openCaptureQueues } from '../queue/capture-queue.ts';
 import { MAINTENANCE_QUEUE, openMaintenanceQueue, prepareMaintenance, requestSweep } from '../queue/maintenance-queue.ts';
@@ -21,12 +22,13 @@ export interface MaintenanceOptions extends QueueWorkerOptions {
   redisPrefix: string;
   plans: Plans;
   expiredGraceMs: number;
+  metrics: WorkerMetrics;
   log: Log;
 }
 
 /** Starts taking sweeps; there is one schedule, and one sweep at a time, however many workers there are. */
 export function startMaintenance(options: MaintenanceOptions): { close(): Promise<void> } {
-  const { db, redis, redisPrefix, plans, expiredGraceMs, log, queueWorker } = options;
+  const { db, redis, redisPrefix, plans, expiredGraceMs, metrics, log, queueWorker } = options;
   const captures = openCaptureQueues(redis, redisPrefix);
   const maintenance = openMaintenanceQueue(redis, redisPrefix);
   const cursorKey = `${redisPrefix}:sweep:cursor`;
@@ -52,6 +54,8 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
       },
       isOver: () => stopped || performance.now() > end,
     });
+    for (const kind of SWEPT_KINDS) metrics.sweptRows.inc({ kind }, result[kind]);
+    metrics.sweepLastSuccess.setToCurrentTime();
     if (Object.values(result).some((value) => typeof value === 'number' && value > 0) || returned > 0) log.info({ ...result, returned }, 'Swept');
     if (!result.done && !stopped) await requestSweep(maintenance);
   }

@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts';
 import type { Log } from '../log.ts';
+import { createMetrics } from '../metrics.ts';
 import { largestBody } from '../plans.ts';
 import { listen } from '../ops/listen.ts';
 import { createOpsServer } from '../ops/server.ts';
@@ -10,6 +11,8 @@ import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
 import { createBroadcaster, type Broadcaster } from './broadcast.ts';
 import { startMaintenance } from './maintenance.ts';
+import { measuredBroadcast } from './measured.ts';
+import { startSharedMetrics } from './shared-metrics.ts';
 import { startCaptureWorker } from './worker.ts';
 
 /** A worker that dies loses its jobs to another one; however often that happens, it is not the job's fault. */
@@ -21,13 +24,15 @@ const HOUR_MS = 3_600_000;
 export async function startWorkerProcess(config: Config, resources: Resources, log: Log): Promise<{ internalPort: number }> {
   const db = resources.add(openDatabase(config.mysql), (database) => database.close());
   const redis = resources.add(openRedis(config.redis, 'worker', log), closeRedis);
+  const metrics = createMetrics('worker');
+  metrics.measureConnections(() => db.connections());
 
   const check = resources.add(
     startStartupCheck({ db, pingRedis: () => redis.ping(), toleratesDeadDatabase: false, largestBody: largestBody(config.plans), log }),
     (running) => running.stop(),
   );
   let draining = false;
-  const ops = createOpsServer({ notReady: () => (draining ? ['stopping'] : check.missing()) });
+  const ops = createOpsServer({ notReady: () => (draining ? ['stopping'] : check.missing()), scrape: () => metrics.scrape() });
   const internalPort = await listen(ops, config.host, config.internalPort);
   resources.add(ops, (server) => void server.close());
 
@@ -39,7 +44,7 @@ export async function startWorkerProcess(config: Config, resources: Resources, l
     maxStalledCount: MAX_STALLED_COUNT,
   };
   const broadcaster = config.live.enabled ? openBroadcaster() : undefined;
-  const shared = { db, redis, redisPrefix: config.redis.prefix, queueWorker, log };
+  const shared = { db, redis, redisPrefix: config.redis.prefix, queueWorker, metrics, log };
   void takeJobs();
   log.info({ internalPort }, 'Worker is starting');
   return { internalPort };
@@ -47,8 +52,9 @@ export async function startWorkerProcess(config: Config, resources: Resources, l
   /** Not before the schema is there: a job that fails for want of it would have to be tried again. */
   async function takeJobs(): Promise<void> {
     await check.passed;
+    resources.add(startSharedMetrics(shared), (lease) => lease.release());
     resources.add(startMaintenance({ ...shared, plans: config.plans, expiredGraceMs: config.expiredGraceHours * HOUR_MS }), (worker) => worker.close());
-    resources.add(startCaptureWorker({ ...shared, concurrency: config.workerConcurrency, broadcast: async (persisted) => broadcaster?.broadcast(persisted) }), async (worker) => {
+    resources.add(startCaptureWorker({ ...shared, concurrency: config.workerConcurrency, broadcast: measuredBroadcast(metrics, async (persisted) => broadcaster?.broadcast(persisted) ?? 0) }), async (worker) => {
       draining = true;
       await worker.close();
     });

@@ -2,11 +2,13 @@ import { Worker, WaitingError, type Job, type WorkerOptions as BullWorkerOptions
 import type { Redis } from 'ioredis';
 import { decodeBatch, type CaptureBatchJob } from '../domain/capture-batch.ts';
 import { describeError, type Log } from '../log.ts';
+import type { WorkerMetrics } from '../metrics.ts';
 import { CAPTURE_QUEUES } from '../queue/capture-queue.ts';
 import { answers } from '../redis/connections.ts';
 import type { Database } from '../store/database.ts';
 import { isDatabaseError, isRefusedData, mayBeTheData } from '../store/sql-errors.ts';
 import { createCommitter, Stopping } from './committer.ts';
+import { measured } from './measured.ts';
 import { persistBatches, type Persisted } from './persist.ts';
 
 const JOB_BACKOFF_CAP_MS = 30_000;
@@ -31,13 +33,14 @@ export interface CaptureWorkerOptions extends QueueWorkerOptions {
   concurrency: number;
   /** Shows what is stored to its followers. */
   broadcast: (persisted: Persisted) => Promise<unknown>;
+  metrics: WorkerMetrics;
   log: Log;
 }
 
 /** Starts taking capture jobs. */
-export function startCaptureWorker({ db, redis, concurrency, broadcast, log, queueWorker }: CaptureWorkerOptions): CaptureWorker {
+export function startCaptureWorker({ db, redis, concurrency, broadcast, metrics, log, queueWorker }: CaptureWorkerOptions): CaptureWorker {
   const committer = createCommitter({
-    persist: (batches, lastResort) => persistBatches(db.pool, batches, lastResort ? (error) => isRefusedData(error) || mayBeTheData(error) : isRefusedData),
+    persist: measured(metrics, (batches, lastResort) => persistBatches(db.pool, batches, lastResort ? (error) => isRefusedData(error) || mayBeTheData(error) : isRefusedData)),
     broadcast,
     mayBeTheData,
     // Data that is refused was set apart before; whatever else the database says may pass.
@@ -59,7 +62,7 @@ export function startCaptureWorker({ db, redis, concurrency, broadcast, log, que
     try {
       await committer.commit({ id: job.id as string, day: job.data.day, captures: decodeBatch(job.data) });
     } catch (error) {
-      if (!(error instanceof Stopping)) throw error;
+      if (!(error instanceof Stopping)) throw withoutData(error);
       // Back to the queue for another worker, without costing the job an attempt.
       await job.moveToWait(token);
       throw new WaitingError();
@@ -73,4 +76,12 @@ export function startCaptureWorker({ db, redis, concurrency, broadcast, log, que
       await Promise.all(workers.map((worker) => worker.close(force)));
     },
   };
+}
+
+/** BullMQ keeps message and stack with the failed job, where both may quote what was captured. */
+function withoutData(error: unknown): Error {
+  const { type, message, code, stack } = describeError(error);
+  const clean = new Error([type, message, code].filter((part) => part !== undefined).join(': '));
+  clean.stack = `${clean.message}\n${stack ?? ''}`;
+  return clean;
 }

@@ -9,6 +9,7 @@ import { unavailable } from '../../src/errors.ts';
 import { newTimeOrderedId } from '../../src/domain/ids.ts';
 import { CLOSE } from '../../src/domain/live-event.ts';
 import { createLog } from '../../src/log.ts';
+import { createMetrics } from '../../src/metrics.ts';
 import { listen } from '../../src/ops/listen.ts';
 import { closeRedis, openRedis } from '../../src/redis/connections.ts';
 import { watchSubscriber } from '../../src/redis/live-channels.ts';
@@ -80,7 +81,7 @@ test('messages beyond the limit are answered by an error, and a flood ends the c
   expect(refused[0]?.error).toMatch(/^Too many messages/);
   for (let i = 0; i < 2_000; i += 1) viewer.socket.emit('nonsense', i);
   await eventually(() => viewer.closes.length === 1);
-  expect(viewer.closes).toEqual([CLOSE.tooManyMessages]);
+  expect(viewer.closes).toEqual([CLOSE.too_many_messages]);
 });
 
 test('the limit: a burst, then so many a second', () => {
@@ -108,7 +109,7 @@ test('a client that does not read is cut at the bound, reads why, comes back and
   await eventually(() => other.events.length === 1);
   reading(viewer, true);
   await eventually(() => viewer.closes.length === 1);
-  expect(viewer.closes).toEqual([CLOSE.tooSlow]);
+  expect(viewer.closes).toEqual([CLOSE.too_slow]);
   await eventually(() => viewer.socket.connected && viewer.socket.id !== id);
   await viewer.emit('subscribe', { endpointId, after: 0 });
   expect(new Set(viewer.seqs())).toEqual(new Set(Array.from({ length: 121 }, (_, i) => i + 1)));
@@ -141,7 +142,7 @@ test('a key that is withdrawn ends its sockets, one that cannot be asked for doe
   const [publisher, subscriber] = [closing(openRedis(redis, 'live', log), closeRedis), closing(openRedis(redis, 'subscriber', log), closeRedis)];
   const auth = { jwt, keySource, plans, defaultPlan, rememberPlan: async () => {} };
   const live = closing(
-    startLive({ http, db: environment.db, publisher, subscriber, prefix: redis.prefix, auth, log, maxSocketsPerUser: 9, maxBufferedBytes: 1e7, enabled: true, tokenRecheckMs: 20 }),
+    startLive({ http, db: environment.db, publisher, subscriber, prefix: redis.prefix, auth, metrics: createMetrics('api'), log, maxSocketsPerUser: 9, maxBufferedBytes: 1e7, enabled: true, tokenRecheckMs: 20 }),
     (open) => open.close(),
   );
   const address = `http://127.0.0.1:${await listen(http, '127.0.0.1', 0)}`;

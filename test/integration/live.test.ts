@@ -9,12 +9,14 @@ import { closeRedis, openRedis } from '../../src/redis/connections.ts';
 import { makeCapture } from '../support/captures.ts';
 import { captureOne, client, mintToken, send, type Client } from '../support/client.ts';
 import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { scrape } from '../support/exposition.ts';
 import { startProxy } from '../support/proxy.ts';
 import { connectClient, refusedHandshake, startClient } from '../support/live.ts';
 
 let environment: Environment;
 let one: string;
 let two: string;
+let firstWorker: { internalPort: number };
 let ann: Client;
 let endpointId: string;
 let user: string;
@@ -24,7 +26,7 @@ beforeAll(async () => {
   environment = await openEnvironment();
   ({ url: one } = await environment.startApi());
   ({ url: two } = await environment.startApi());
-  await environment.startWorker();
+  firstWorker = await environment.startWorker();
 });
 afterAll(() => environment.close());
 beforeEach(async () => {
@@ -309,4 +311,25 @@ describe('the worker', () => {
     await eventually(() => viewer.events.length === 2);
     expect(viewer.events.map(({ id, seq }) => [id, seq])).toEqual(batch.captures.map(({ id }, i) => [id, i + 1]));
   });
+});
+
+test('sockets, events, replays and the reasons of closes are measured', async () => {
+  const api = await environment.startApi();
+  const worker = await environment.startWorker();
+  const first = await connectClient(api.url, token());
+  await connectClient(api.url, token());
+  expect((await scrape(api.internalPort)).value('hookbay_sockets')).toBe(2);
+  for (let i = 0; i < 5; i += 1) await captureOne(api.url, endpointId);
+  await eventually(() => first.events.length === 5);
+  await first.emit('subscribe', { endpointId, after: 2 });
+  expect((await scrape(api.internalPort)).value('hookbay_replayed_events_total')).toBe(3);
+  first.socket.disconnect();
+  await eventually(async () => (await scrape(api.internalPort)).value('hookbay_socket_closes_total', { reason: 'client' }) === 1);
+  // Another worker shares the jobs: one of the two has the rest.
+  await eventually(async () => {
+    const [here, there] = [await scrape(worker.internalPort), await scrape(firstWorker.internalPort)];
+    return (here.value('hookbay_events_total') ?? 0) + (there.value('hookbay_events_total') ?? 0) >= 5 && (there.value('hookbay_commit_to_event_seconds_count') ?? 0) > 0;
+  });
+  await api.stop();
+  await worker.stop();
 });

@@ -29,7 +29,7 @@ export interface Environment {
   /** An API in this process on a free port; `url` is its address. */
   startApi(extra?: Record<string, string>): Promise<RunningApi & { url: string; stop(): Promise<void> }>;
   /** A worker in this process. */
-  startWorker(extra?: Record<string, string>): Promise<{ stop(): Promise<void> }>;
+  startWorker(extra?: Record<string, string>): Promise<{ internalPort: number; stop(): Promise<void> }>;
   /** Resolves when the queue is empty. */
   drained(): Promise<void>;
   close(): Promise<void>;

@@ -11,17 +11,25 @@ export interface RoleProcess {
   internalPort: number;
   /** Its log so far, a parsed line each. */
   log: Record<string, unknown>[];
+  /** Everything that it printed so far. */
+  output(): string;
   /** Sends a signal and resolves with the exit code, or the signal's name. */
   end(signal?: NodeJS.Signals): Promise<number | string | null>;
 }
 
 /** Starts a role on free ports and resolves when it is ready for work. */
-export async function startRole(role: 'api' | 'worker', env: Record<string, string>): Promise<RoleProcess> {
+export async function startRole(role: 'api' | 'worker', env: Record<string, string>, logLevel = 'info'): Promise<RoleProcess> {
   const child = spawn(process.execPath, ['src/main.ts', role], {
-    env: { ...process.env, ...env, PORT: '0', INTERNAL_PORT: '0', LOG_LEVEL: 'info' },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...env, PORT: '0', INTERNAL_PORT: '0', LOG_LEVEL: logLevel },
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
   const log: Record<string, unknown>[] = [];
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString('utf8')));
+  child.stderr.on('data', (chunk: Buffer) => {
+    output += chunk.toString('utf8');
+    process.stderr.write(chunk);
+  });
   const ports = await new Promise<{ port?: number; internalPort: number }>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
       const entry = JSON.parse(line) as Record<string, unknown>;
@@ -37,6 +45,7 @@ export async function startRole(role: 'api' | 'worker', env: Record<string, stri
     port: ports.port ?? 0,
     internalPort: ports.internalPort,
     log,
+    output: () => output,
     end: (signal = 'SIGTERM') => endProcess(child, signal),
   };
 }

@@ -9,11 +9,11 @@ const FLOORS: string[][] = [
   ['ops'],
   ['store', 'redis', 'queue'],
   ['domain'],
-  ['plans', 'errors', 'group-commit', 'resources', 'deadline', 'config', 'settings', 'log'],
+  ['plans', 'errors', 'group-commit', 'resources', 'deadline', 'config', 'settings', 'log', 'metrics'],
 ];
 
 /** Below everything: they know nothing of the house. */
-const LEAVES = ['config', 'log'];
+const LEAVES = ['config', 'log', 'metrics'];
 
 /** A room is a folder of `src`, or a file that stands in it alone. */
 function roomOf(path: string): string {

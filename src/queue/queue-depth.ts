@@ -1,0 +1,18 @@
+import type { Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+
+/** How many jobs of a queue are in which state, and since when (Unix milliseconds) the next one waits. */
+export interface QueueDepth {
+  counts: Record<'waiting' | 'active' | 'delayed' | 'failed', number>;
+  oldestWaitingSince: number | undefined;
+}
+
+export async function readQueueDepth(queue: Queue, redis: Redis): Promise<QueueDepth> {
+  const [{ waiting = 0, active = 0, delayed = 0, failed = 0 }, [next]] = await Promise.all([
+    queue.getJobCounts('waiting', 'active', 'delayed', 'failed'),
+    queue.getRanges(['wait'], 0, 0, true),
+  ]);
+  // One field: the data of a job may be megabytes.
+  const since = next === undefined ? null : await redis.hget(queue.toKey(next), 'timestamp');
+  return { counts: { waiting, active, delayed, failed }, oldestWaitingSince: since === null ? undefined : Number(since) };
+}

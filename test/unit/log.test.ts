@@ -1,0 +1,50 @@
+import { describe, expect, test, vi } from 'vitest';
+import { atMostEvery, describeError } from '../../src/log.ts';
+
+describe('describeError', () => {
+  test('keeps class, message, code and frames', () => {
+    const described = describeError(Object.assign(new RangeError('too far'), { code: 'E_FAR' }));
+    expect(described).toMatchObject({ type: 'RangeError', message: 'too far', code: 'E_FAR' });
+    expect(described['stack']).toMatch(/^\s+at .*log\.test\.ts/);
+  });
+
+  const thrownBy = (act: () => unknown): unknown => {
+    try {
+      return act();
+    } catch (error) {
+      return error;
+    }
+  };
+
+  test.each<[string, unknown]>([
+    // Short enough to be quoted whole.
+    ['JSON that can not be read', thrownBy(() => JSON.parse('canary'))],
+    ['JSON with a line that looks like a frame', thrownBy(() => JSON.parse('x\n at canary (y)'))],
+    ['an argument that Node does not take', thrownBy(() => Buffer.from(Symbol('canary') as unknown as string))],
+    ['an argument that Node quotes', thrownBy(() => new URL('canary'))],
+    ['a message of several lines', new Error('x', { cause: 'canary' })],
+    ['a refused value', Object.assign(new Error("Incorrect string value: 'canary'"), { code: 'ER_X', errno: 1366, sqlState: '22007', sql: 'canary' })],
+    ['a command that Redis does not know', Object.assign(new Error("ERR unknown command 'EVALSHA', with args beginning with: 'canary' 'x\n y'"), { command: { args: ['canary'] } })],
+    ['something that is no error', 'canary'],
+  ])('says nothing of the data in %s', (_what, error) => {
+    const text = JSON.stringify(describeError(error));
+    expect(text).not.toContain('canary');
+    expect(text.length).toBeGreaterThan(10);
+  });
+});
+
+test('atMostEvery writes the first of many, and then how many it left out', () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const lines: [string, number][] = [];
+  const write = atMostEvery<string>(1_000, (value, leftOut) => lines.push([value, leftOut]));
+  vi.advanceTimersByTime(5_000);
+  for (const value of ['a', 'b', 'c']) write(value);
+  vi.advanceTimersByTime(999);
+  write('d');
+  vi.advanceTimersByTime(1);
+  write('e');
+  vi.advanceTimersByTime(1_000);
+  write('f');
+  vi.useRealTimers();
+  expect(lines).toEqual([['a', 0], ['e', 3], ['f', 0]]);
+});
