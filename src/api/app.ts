@@ -7,6 +7,7 @@ import { httpError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { Plans } from '../plans.ts';
 import type { EndpointCache } from '../redis/endpoint-cache.ts';
+import type { MemoryWatch } from '../redis/memory-watch.ts';
 import type { Quota } from '../redis/quota.ts';
 import type { Database } from '../store/database.ts';
 import { authenticate, principal } from './auth.ts';
@@ -34,6 +35,7 @@ export interface ApiDependencies {
   intake: Intake;
   inFlight: InFlight;
   budget: ByteBudget;
+  memory: MemoryWatch;
   plans: Plans;
   defaultPlan: string;
   jwt: JwtConfig;

@@ -6,6 +6,7 @@ import { isUuid, newTimeOrderedId, timeOfId } from '../domain/ids.ts';
 import { describeError, type Log } from '../log.ts';
 import { maxRequestSize, type Plan, type Plans } from '../plans.ts';
 import type { CachedTarget, EndpointCache } from '../redis/endpoint-cache.ts';
+import type { MemoryWatch } from '../redis/memory-watch.ts';
 import { readBody, type ByteBudget } from './body.ts';
 import type { Intake } from './intake.ts';
 import { senderAddress } from './sender-address.ts';
@@ -18,6 +19,8 @@ export interface CaptureOptions {
   endpoints: EndpointCache;
   intake: Intake;
   budget: ByteBudget;
+  /** Says when Redis is too full to take captures. */
+  memory: MemoryWatch;
   plans: Plans;
   trustProxyHops: number;
   log: Log;
@@ -72,7 +75,8 @@ function keyOf(target: string): string {
   return isUuid(key) ? key.toLowerCase() : key;
 }
 
-async function findTarget({ endpoints, log }: CaptureOptions, key: string): Promise<CachedTarget> {
+/** @throws HttpError 404, 410, or 503 when nothing can be taken now */
+async function findTarget({ endpoints, memory, log }: CaptureOptions, key: string): Promise<CachedTarget> {
   let endpoint: CachedTarget | undefined;
   try {
     endpoint = isUuid(key) || isAliasShaped(key) ? await endpoints.find(key) : undefined;
@@ -84,6 +88,7 @@ async function findTarget({ endpoints, log }: CaptureOptions, key: string): Prom
   if (endpoint.expiresAt !== null && endpoint.expiresAt <= Date.now()) {
     throw httpError(410, 'This endpoint has expired');
   }
+  if (memory.refusing()) throw unavailable('The queue is full; send this request again');
   return endpoint;
 }
 

@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts';
 import { withDeadline } from '../deadline.ts';
 import { describeError, type Log } from '../log.ts';
+import { createDurabilityCheck } from '../ops/durability.ts';
 import { listen } from '../ops/listen.ts';
 import { createOpsServer } from '../ops/server.ts';
 import { startStartupCheck } from '../ops/startup-check.ts';
@@ -9,6 +10,7 @@ import { createInFlightWait, enqueueCaptures, openCaptureQueues } from '../queue
 import { openMaintenanceQueue, requestSweep } from '../queue/maintenance-queue.ts';
 import { closeRedis, openRedis } from '../redis/connections.ts';
 import { createEndpointCache } from '../redis/endpoint-cache.ts';
+import { startMemoryWatch } from '../redis/memory-watch.ts';
 import { createQuota } from '../redis/quota.ts';
 import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
@@ -53,6 +55,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     findInDatabase: (key) => withDeadline(LOOK_UP_TIMEOUT_MS, findCaptureTarget(db.knex, key)),
   });
   const quota = createQuota(cacheRedis, config.redis.prefix, (userId, day) => withDeadline(LOOK_UP_TIMEOUT_MS, findUsage(db.knex, userId, day)));
+  const memory = resources.add(startMemoryWatch({ redis: cacheRedis, refusePercent: config.redisMemoryRefusePercent, log }), (watch) => watch.stop());
   const intake = resources.add(createIntake({ quota, enqueue: (queue, batch) => enqueueCaptures(queue === 'capture' ? smallCaptures : largeCaptures, batch), log }), (open) => open.idle());
 
   /** Without Redis nothing is captured; the plan is then remembered with the next request. */
@@ -74,13 +77,15 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     intake,
     inFlight: createInFlight(createInFlightWait(openCaptureQueues(cacheRedis, config.redis.prefix)), log),
     budget: createByteBudget(config.intakeMaxBytes),
+    memory,
     log,
     rememberPlan,
     requestPurge: () => requestSweep(maintenance).catch(() => {}),
   });
 
+  const unsafe = createDurabilityCheck({ redis: cacheRedis, db, mode: config.durability, log });
   const check = resources.add(
-    startStartupCheck({ db, pingRedis: () => Promise.all([producer.ping(), cacheRedis.ping()]), toleratesDeadDatabase: true, largestBody: largestBody(config.plans), log }),
+    startStartupCheck({ db, pingRedis: () => Promise.all([producer.ping(), cacheRedis.ping()]), toleratesDeadDatabase: true, largestBody: largestBody(config.plans), unsafe, log }),
     (running) => running.stop(),
   );
   let draining = false;
