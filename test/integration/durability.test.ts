@@ -39,11 +39,12 @@ async function configure(settings: Record<string, string>): Promise<void> {
   for (const [name, value] of Object.entries(settings)) await admin.config('SET', name, value);
 }
 
+const end = async (started: RoleProcess): Promise<void> => void (await started.end());
 const start = async (role: 'api' | 'worker', env: Record<string, string>): Promise<RoleProcess> =>
-  closing(await startRole(role, { ...environment.env, ...env }), (started) => started.end().then(() => {}));
+  closing(await startRole(role, { ...environment.env, ...env }), end);
 /** Starts a role that does not get ready; resolves when it says why. */
 const startUnready = async (role: 'api' | 'worker', env: Record<string, string>): Promise<{ process: RoleProcess; reasons: () => Promise<string[]> }> => {
-  const started = closing(await startRole(role, { ...environment.env, ...env }, { untilReady: false }), (running) => running.end().then(() => {}));
+  const started = closing(await startRole(role, { ...environment.env, ...env }, { untilReady: false }), end);
   const reasons = async (): Promise<string[]> => ((await (await fetch(`http://127.0.0.1:${started.internalPort}/readyz`)).json()) as { reasons: string[] }).reasons;
   await eventually(async () => (await reasons()).some((reason) => reason.startsWith('DURABILITY')));
   return { process: started, reasons };
