@@ -69,6 +69,8 @@ async function runMigrations(config: Config, resources: Resources, log: Log): Pr
 
 async function runDeadLetters(config: Config, args: string[], resources: Resources, log: Log): Promise<void> {
   const { deadLetters } = await import('./commands/dead-letters.ts');
+  // Broken off by a signal is not done.
+  process.exitCode = 1;
   process.exitCode = await deadLetters(args, {
     openDb: async () => resources.add((await import('./store/database.ts')).openDatabase(config.mysql), (database) => database.close()),
     log,

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { RowDataPacket } from 'mysql2/promise';
 import type { Log } from '../log.ts';
+import { isForbidden } from '../redis/connections.ts';
 import type { Database } from '../store/database.ts';
 import { isUnavailable } from '../store/sql-errors.ts';
 
@@ -21,9 +22,6 @@ const REDIS_REQUIRES: Requirement[] = [
 
 const MYSQL_FLUSH: Requirement = { name: 'innodb_flush_log_at_trx_commit', must: '1', lost: 'a crash loses rows of the last second, which have left the queue by then' };
 const MYSQL_BINLOG: Requirement = { name: 'sync_binlog', must: '1', lost: 'a crash rolls back transactions whose binary log was not on disk, and replicas go their own way' };
-
-/** What a Redis says that keeps its settings to itself: a command renamed away or disabled, or an ACL. */
-const FORBIDDEN = /unknown command|NOPERM|not allowed|permission|disabled/i;
 
 export interface DurabilityOptions {
   redis: Redis;
@@ -57,7 +55,7 @@ async function redisProblems(redis: Redis): Promise<string[]> {
     const answers = await Promise.all(REDIS_REQUIRES.map(({ name }) => redis.config('GET', name)));
     return REDIS_REQUIRES.flatMap((requirement, i) => problemOf('Redis', requirement, answers[i]?.[1]));
   } catch (error) {
-    if (!(error instanceof Error) || !FORBIDDEN.test(error.message)) throw error;
+    if (!isForbidden(error)) throw error;
     const names = REDIS_REQUIRES.map(({ name, must }) => `${name} ${must}`).join(', ');
     return [`the settings of Redis could not be checked, because CONFIG GET is forbidden to us: allow it (ACL +config|get), or make sure of ${names} yourself`];
   }

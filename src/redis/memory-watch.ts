@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Log } from '../log.ts';
+import { isForbidden } from './connections.ts';
 import { keepLooking, readMemory } from './memory.ts';
 
 const LOOK_MS = 250;
@@ -32,6 +33,7 @@ export interface MemoryWatchOptions {
 export function startMemoryWatch({ redis, refusePercent, log }: MemoryWatchOptions): MemoryWatch {
   let ratio = 0;
   let refusing = false;
+  let told = false;
 
   async function look(): Promise<number> {
     try {
@@ -39,9 +41,12 @@ export function startMemoryWatch({ redis, refusePercent, log }: MemoryWatchOptio
       ratio = max === 0 ? 0 : used / max;
       judge();
       return max === 0 ? LOOK_UNLIMITED_MS : LOOK_MS;
-    } catch {
+    } catch (error) {
       // Without Redis no capture is taken anyhow; what was known last holds until it is back.
-      return LOOK_MS;
+      if (!isForbidden(error)) return LOOK_MS;
+      if (!told) log.warn('Redis does not tell how full it is, because INFO is forbidden to us (ACL +info): captures go on until it refuses them itself');
+      told = true;
+      return LOOK_UNLIMITED_MS;
     }
   }
 

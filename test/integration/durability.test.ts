@@ -40,8 +40,13 @@ async function configure(settings: Record<string, string>): Promise<void> {
 }
 
 const end = async (started: RoleProcess): Promise<void> => void (await started.end());
-const start = async (role: 'api' | 'worker', env: Record<string, string>): Promise<RoleProcess> =>
-  closing(await startRole(role, { ...environment.env, ...env }), end);
+const said = ({ log }: RoleProcess, text: string | RegExp): string[] => log.map(({ msg }) => String(msg)).filter((msg) => msg.match(text));
+/** Starts a role; resolves when all that it said up to being ready has come through. */
+const start = async (role: 'api' | 'worker', env: Record<string, string>): Promise<RoleProcess> => {
+  const started = closing(await startRole(role, { ...environment.env, ...env }), end);
+  await eventually(() => said(started, /^Ready$/).length === 1);
+  return started;
+};
 /** Starts a role that does not get ready; resolves when it says why. */
 const startUnready = async (role: 'api' | 'worker', env: Record<string, string>): Promise<{ process: RoleProcess; reasons: () => Promise<string[]> }> => {
   const started = closing(await startRole(role, { ...environment.env, ...env }, { untilReady: false }), end);
@@ -59,8 +64,7 @@ describe.each(['api', 'worker'] as const)('%s', (role) => {
   test('warns of each unsafe setting once, says what is lost, and gets ready', async () => {
     await configure(WRONG);
     await environment.db.knex.raw('SET GLOBAL innodb_flush_log_at_trx_commit = 2');
-    const said = warnings(await start(role, {}));
-    expect(said).toEqual([
+    expect(warnings(await start(role, {}))).toEqual([
       expect.stringMatching(/^appendonly of Redis is no and must be yes: otherwise .*loses/),
       expect.stringMatching(/^appendfsync of Redis is everysec and must be always: otherwise .*loses/),
       expect.stringMatching(/^no-appendfsync-on-rewrite of Redis is yes and must be no: otherwise .*loses/),
@@ -80,6 +84,7 @@ describe.each(['api', 'worker'] as const)('%s', (role) => {
     await configure(RIGHT);
     // It looks again: the one reason goes, the other one stays.
     await eventually(async () => (await reasons()).length === 1);
+    await eventually(() => said(process, /^Not ready yet$/).length > 1);
     expect(warnings(process)).toHaveLength(2);
     await environment.db.knex.raw('SET GLOBAL innodb_flush_log_at_trx_commit = 1');
     await eventually(async () => (await reasons()).length === 0);
@@ -94,6 +99,13 @@ describe.each(['api', 'worker'] as const)('%s', (role) => {
     await admin.call('ACL', 'SETUSER', 'narrow', '+config|get');
     await eventually(async () => (await reasons()).length === 0);
   });
+});
+
+test('where INFO is forbidden, an api says once that it cannot see how full Redis is, and works', async () => {
+  await admin.call('ACL', 'SETUSER', 'blind', 'on', '>blind', '~*', '&*', '+@all', '-info');
+  const api = await start('api', { REDIS_USERNAME: 'blind', REDIS_PASSWORD: 'blind' });
+  await eventually(() => said(api, /INFO is forbidden/).length > 0);
+  expect(said(api, /INFO is forbidden/)).toHaveLength(1);
 });
 
 test('an api under strict gets ready without its database, which captures do not need', async () => {

@@ -6,6 +6,9 @@ export const IMAGE_TESTS = 'the image';
 
 export const NO_IMAGE_TOOL = 'no image can be built here: neither docker nor podman has or gets the base image, and IMAGE_BUILDER is not set';
 
+/** Podman leaves it out otherwise, because the OCI format does not know it. */
+const WITH_HEALTHCHECK = ['--format', 'docker'];
+
 const LOOK_MS = 10_000;
 const PULL_MS = 180_000;
 const BUILD_MS = 900_000;
@@ -36,7 +39,7 @@ export function findImageTool(): ImageTool | undefined {
   const engine = (['docker', 'podman'] as const).find(hasBaseImage);
   return engine === undefined
     ? undefined
-    : imageTool(engine, process.env, (tag) => void execFileSync(engine, ['build', '-t', tag, '.'], { stdio: ['ignore', 'pipe', 'pipe'], timeout: BUILD_MS }));
+    : imageTool(engine, process.env, (tag) => void execFileSync(engine, ['build', ...(engine === 'podman' ? WITH_HEALTHCHECK : []), '-t', tag, '.'], { stdio: ['ignore', 'pipe', 'pipe'], timeout: BUILD_MS }));
 }
 
 /** What the Dockerfile builds on. */
