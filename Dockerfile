@@ -23,7 +23,7 @@ FROM node:26-bookworm-slim
 LABEL org.opencontainers.image.title="Hookbay" \
       org.opencontainers.image.description="Self-hosted webhook capture and inspection: a receipt means the capture is kept" \
       org.opencontainers.image.licenses="MIT" \
-      org.opencontainers.image.base.name="docker.io/library/node:26-bookworm-slim"
+      org.opencontainers.image.base.name="node:26-bookworm-slim"
 # It makes the image no smaller, but nothing here installs packages, and scanners find old ones in npm.
 RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /usr/local/bin/yarn /usr/local/bin/yarnpkg /opt/yarn*
 ENV NODE_ENV=production

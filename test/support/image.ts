@@ -44,7 +44,7 @@ export function findImageTool(): ImageTool | undefined {
 
 /** What the Dockerfile builds on. */
 export function baseImage(): string {
-  return `docker.io/library/${/^FROM (\S+)/m.exec(readFileSync('Dockerfile', 'utf8'))?.[1]}`;
+  return /^FROM (\S+)/m.exec(readFileSync('Dockerfile', 'utf8'))?.[1] ?? '';
 }
 
 function hasBaseImage(engine: string): boolean {
