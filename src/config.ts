@@ -19,7 +19,7 @@ import {
 } from './settings.ts';
 
 /** The roles a process can run in; the first argument of the entry file. */
-export const ROLES = ['api', 'worker', 'migrate', 'token', 'local'] as const;
+export const ROLES = ['api', 'worker', 'migrate', 'token', 'dead-letters', 'healthcheck', 'local'] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface MysqlConfig extends MysqlAddress {
@@ -64,6 +64,10 @@ export interface Config {
   redis: RedisConfig;
   jwt: JwtConfig;
   logLevel: string;
+  /** Whether unsafe settings of Redis and MySQL are warned about, or keep a process from getting ready. */
+  durability: 'warn' | 'strict';
+  /** Share of Redis' `maxmemory`, in percent, above which captures are refused. */
+  redisMemoryRefusePercent: number;
   plans: Plans;
   defaultPlan: string;
   trustProxyHops: number;
@@ -149,6 +153,8 @@ export function readConfig(env: Env, role: Role): Config {
       planClaim: get(text('JWT_PLAN_CLAIM', 'the name of a claim'), 'plan'),
     },
     logLevel: get(oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']), 'info'),
+    durability: get(oneOf('DURABILITY', ['warn', 'strict']), 'warn'),
+    redisMemoryRefusePercent: get(integer('REDIS_MEMORY_REFUSE_PERCENT', 30, 100), 80),
     plans,
     defaultPlan,
     trustProxyHops: get(integer('TRUST_PROXY_HOPS', 0, 20), 0),

@@ -1,24 +1,23 @@
-import { parseArgs } from 'node:util';
-import jwt from 'jsonwebtoken';
-import { startApi } from './api/start.ts';
 import { readConfig, ROLES, type Config, type Role } from './config.ts';
 import { UserError } from './errors.ts';
-import { startLocal } from './local/start.ts';
 import { createLog, describeError, type Log } from './log.ts';
 import { largestBody } from './plans.ts';
 import { createResources, type Resources } from './resources.ts';
-import { openDatabase } from './store/database.ts';
-import { checkPacketSize, migrate } from './store/migrations.ts';
-import { startWorkerProcess } from './worker/start.ts';
+
+/*
+ * What only some roles need is loaded by them alone: a health check comes every few seconds.
+ */
 
 const USAGE = `usage: main.ts <role>
-  api       take captures and answer the management API
-  worker    write captures to MySQL
-  migrate   bring the database schema up to date, and exit
-  token     print a JWT: --sub <user> [--plan <plan>] [--ttl <number>s|m|h|d, default 1h]
-  local     run everything on this machine, with a private database and Redis`;
+  api           take captures and answer the management API
+  worker        write captures to MySQL
+  migrate       bring the database schema up to date, and exit
+  token         print a JWT: --sub <user> [--plan <plan>] [--ttl <number>s|m|h|d, default 1h]
+  dead-letters  list, replay or discard captures that the database refused; see dead-letters --help
+  healthcheck   ask the API or worker of this machine whether it is alive (--ready: ready), and exit with 0 or 1
+  local         run everything on this machine, with a private database and Redis`;
 
-const MAX_TOKEN_SECONDS = 365 * 86_400;
+const TAKES_ARGUMENTS: Role[] = ['token', 'dead-letters', 'healthcheck'];
 
 await main();
 
@@ -27,7 +26,7 @@ async function main(): Promise<void> {
   if (roleName === '--help' || roleName === '-h') return void process.stdout.write(`${USAGE}\n`);
   const role = ROLES.find((known) => known === roleName);
   if (role === undefined) return fail(new UserError(USAGE));
-  if (role !== 'token' && args.length > 0) return fail(new UserError(`The role ${role} takes no arguments (${args.join(' ')}); settings are environment variables`));
+  if (!TAKES_ARGUMENTS.includes(role) && args.length > 0) return fail(new UserError(`The role ${role} takes no arguments (${args.join(' ')}); settings are environment variables`));
   try {
     await run(role, readConfig(process.env, role), args);
   } catch (error) {
@@ -37,23 +36,31 @@ async function main(): Promise<void> {
 
 async function run(role: Role, config: Config, args: string[]): Promise<void> {
   if (role === 'token') return printToken(config, args);
+  if (role === 'healthcheck') return checkHealth(config, args);
   // Whoever runs `npm start` reads sentences, not JSON lines.
   const log = createLog(role === 'local' ? 'warn' : config.logLevel, { role });
   const resources = createResources((error) => log.error({ error: describeError(error) }, 'Closing failed'));
   stopOnSignal(resources, config.shutdownTimeoutMs, log);
   if (role !== 'local') describeCrash(log);
   try {
-    if (role === 'api') await startApi(config, resources, log);
-    else if (role === 'worker') await startWorkerProcess(config, resources, log);
-    else if (role === 'local') await startLocal(config, resources);
-    else await runMigrations(config, resources, log);
+    await start(role, config, args, resources, log);
   } catch (error) {
     await resources.close();
     throw error;
   }
 }
 
+async function start(role: Role, config: Config, args: string[], resources: Resources, log: Log): Promise<void> {
+  if (role === 'api') await (await import('./api/start.ts')).startApi(config, resources, log);
+  else if (role === 'worker') await (await import('./worker/start.ts')).startWorkerProcess(config, resources, log);
+  else if (role === 'local') await (await import('./local/start.ts')).startLocal(config, resources);
+  else if (role === 'dead-letters') await runDeadLetters(config, args, resources, log);
+  else await runMigrations(config, resources, log);
+}
+
 async function runMigrations(config: Config, resources: Resources, log: Log): Promise<void> {
+  const { openDatabase } = await import('./store/database.ts');
+  const { checkPacketSize, migrate } = await import('./store/migrations.ts');
   const db = resources.add(openDatabase(config.mysql), (database) => database.close());
   await checkPacketSize(db, largestBody(config.plans));
   const ran = await migrate(db);
@@ -61,26 +68,29 @@ async function runMigrations(config: Config, resources: Resources, log: Log): Pr
   await resources.close();
 }
 
-/** Mints a token for development and tests; in production tokens come from an identity provider. */
-function printToken(config: Config, args: string[]): void {
-  const values = tokenArguments(args);
-  const ttl = /^(\d{1,9})([smhd])$/.exec(values.ttl);
-  const seconds = Number(ttl?.[1]) * { s: 1, m: 60, h: 3600, d: 86_400 }[(ttl?.[2] ?? 's') as 's' | 'm' | 'h' | 'd'];
-  if (!values.sub) throw new UserError('--sub must name the user that the token is for');
-  if (!(seconds >= 1 && seconds <= MAX_TOKEN_SECONDS)) throw new UserError('--ttl must be a number and a unit, like 30s, 15m, 8h or 1d, and at most 365d');
-  if (values.plan !== undefined && !config.plans.has(values.plan)) {
-    throw new UserError(`--plan must be one of ${[...config.plans.keys()].join(', ')}`);
-  }
-  const claims = values.plan === undefined ? {} : { [config.jwt.planClaim]: values.plan };
-  process.stdout.write(`${jwt.sign(claims, config.jwt.secret, { algorithm: 'HS256', subject: values.sub, expiresIn: seconds })}\n`);
+async function runDeadLetters(config: Config, args: string[], resources: Resources, log: Log): Promise<void> {
+  const { deadLetters } = await import('./commands/dead-letters.ts');
+  // Broken off by a signal is not done.
+  process.exitCode = 1;
+  process.exitCode = await deadLetters(args, {
+    openDb: async () => resources.add((await import('./store/database.ts')).openDatabase(config.mysql), (database) => database.close()),
+    log,
+    print: (line) => void process.stdout.write(`${line}\n`),
+    say: (line) => void process.stderr.write(`${line}\n`),
+  });
+  await resources.close();
 }
 
-function tokenArguments(args: string[]): { sub?: string | undefined; plan?: string | undefined; ttl: string } {
-  try {
-    return parseArgs({ args, options: { sub: { type: 'string' }, plan: { type: 'string' }, ttl: { type: 'string', default: '1h' } } }).values;
-  } catch (error) {
-    throw new UserError(`${(error as Error).message}\nusage: token --sub <user> [--plan <plan>] [--ttl <number>s|m|h|d]`);
-  }
+async function printToken(config: Config, args: string[]): Promise<void> {
+  const { mintToken } = await import('./commands/token.ts');
+  process.stdout.write(`${mintToken(config, args)}\n`);
+}
+
+async function checkHealth({ internalPort }: Config, args: string[]): Promise<void> {
+  if (args.length > 1 || (args[0] ?? '--ready') !== '--ready') throw new UserError('usage: healthcheck [--ready]');
+  const { findProblem } = await import('./ops/healthcheck.ts');
+  const problem = await findProblem(internalPort, args.length === 0 ? '/livez' : '/readyz');
+  if (problem !== undefined) throw new UserError(problem);
 }
 
 /** SIGTERM, Ctrl-C, and the end of the launcher that started this process all mean: stop in order. */

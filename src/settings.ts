@@ -139,6 +139,6 @@ export function text(name: string, expects: string): Setting<string> {
   return { name, expects, parse: (value) => value };
 }
 
-export function oneOf(name: string, values: string[]): Setting<string> {
+export function oneOf<const T extends string>(name: string, values: readonly T[]): Setting<T> {
   return { name, expects: `one of ${values.join(', ')}`, parse: (value) => z.enum(values).parse(value) };
 }

@@ -1,12 +1,14 @@
 /*
  * `npm test`: type check, lint, and every test, on servers of its own. Ends with a line of counts.
- * In CI a skipped test is a failure: nothing may pass because it did not run.
+ * In CI a skipped test is a failure: nothing may pass because it did not run. The tests of the image
+ * are the exception where nothing can build one, and that is said.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { say } from '../src/local/progress.ts';
+import { findImageTool, IMAGE_TESTS, NO_IMAGE_TOOL } from './support/image.ts';
 
 interface Report {
   numPassedTests: number;
@@ -60,8 +62,12 @@ function readReport(): Report | undefined {
 function finish(report: Report | undefined): void {
   const tests = report?.testResults.flatMap(({ assertionResults }) => assertionResults) ?? [];
   const notRun = tests.filter(({ status }) => status !== 'passed' && status !== 'failed');
-  for (const { fullName } of notRun) say(`skipped: ${fullName}`);
-  if (process.env['CI'] === 'true' && notRun.length > 0) failures.push('skipped tests');
+  const [imageTests, others] = [notRun.filter(({ fullName }) => fullName.startsWith(IMAGE_TESTS)), notRun.filter(({ fullName }) => !fullName.startsWith(IMAGE_TESTS))];
+  const why = imageTests.length > 0 && findImageTool() === undefined ? ` (${NO_IMAGE_TOOL})` : '';
+  for (const { fullName } of imageTests) say(`skipped: ${fullName}${why}`);
+  for (const { fullName } of others) say(`skipped: ${fullName}`);
+  const unexpected = why === '' ? notRun : others;
+  if (process.env['CI'] === 'true' && unexpected.length > 0) failures.push('skipped tests');
   if (report === undefined || report.numPassedTests === 0) failures.push('no test ran');
   say(failures.length === 0 ? '\nEverything passed.' : `\nNot passed: ${[...new Set(failures)].join(', ')}`);
   const failed = Math.max(report?.numFailedTests ?? 0, failures.length > 0 ? 1 : 0);

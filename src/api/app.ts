@@ -8,6 +8,7 @@ import type { Log } from '../log.ts';
 import type { ApiMetrics } from '../metrics.ts';
 import type { Plans } from '../plans.ts';
 import type { EndpointCache } from '../redis/endpoint-cache.ts';
+import type { MemoryWatch } from '../redis/memory-watch.ts';
 import type { Quota } from '../redis/quota.ts';
 import type { Database } from '../store/database.ts';
 import { authenticate, principal } from './auth.ts';
@@ -36,6 +37,7 @@ export interface ApiDependencies {
   intake: Intake;
   inFlight: InFlight;
   budget: ByteBudget;
+  memory: MemoryWatch;
   plans: Plans;
   defaultPlan: string;
   jwt: JwtConfig;

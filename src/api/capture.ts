@@ -8,6 +8,7 @@ import { atMostEvery, describeError, type Log } from '../log.ts';
 import type { ApiMetrics, CaptureOutcome } from '../metrics.ts';
 import { maxRequestSize, type Plan, type Plans } from '../plans.ts';
 import type { CachedTarget, EndpointCache } from '../redis/endpoint-cache.ts';
+import type { MemoryWatch } from '../redis/memory-watch.ts';
 import { readBody, SenderGone, type ByteBudget } from './body.ts';
 import type { Intake } from './intake.ts';
 import { senderAddress } from './sender-address.ts';
@@ -23,6 +24,8 @@ export interface CaptureOptions {
   endpoints: EndpointCache;
   intake: Intake;
   budget: ByteBudget;
+  /** Says when Redis is too full to take captures. */
+  memory: MemoryWatch;
   plans: Plans;
   trustProxyHops: number;
   metrics: ApiMetrics;
@@ -56,11 +59,11 @@ export function capture(options: CaptureOptions): Middleware {
   };
 
   async function receive(ctx: Context, target: string): Promise<void> {
-    const limit = maxRequestSize(planOf(options.plans, await findTarget(options.endpoints, keyOf(target), lookUpFailed)));
+    const limit = maxRequestSize(planOf(options.plans, await findTarget(options, keyOf(target), lookUpFailed)));
     const body = await readBody(ctx.req, ctx.res, limit, options.budget);
     try {
       // Anew: while the body came in, the endpoint may have been deleted, and its plan changed.
-      const endpoint = await findTarget(options.endpoints, keyOf(target), lookUpFailed);
+      const endpoint = await findTarget(options, keyOf(target), lookUpFailed);
       const id = newTimeOrderedId();
       const captured = {
         id,
@@ -105,7 +108,8 @@ function keyOf(target: string): string {
   return isUuid(key) ? key.toLowerCase() : key;
 }
 
-async function findTarget(endpoints: EndpointCache, key: string, onError: (error: unknown) => void): Promise<CachedTarget> {
+/** @throws HttpError 404, 410, or 503 when nothing can be taken now */
+async function findTarget({ endpoints, memory }: CaptureOptions, key: string, onError: (error: unknown) => void): Promise<CachedTarget> {
   let endpoint: CachedTarget | undefined;
   try {
     endpoint = isUuid(key) || isAliasShaped(key) ? await endpoints.find(key) : undefined;
@@ -117,6 +121,7 @@ async function findTarget(endpoints: EndpointCache, key: string, onError: (error
   if (endpoint.expiresAt !== null && endpoint.expiresAt <= Date.now()) {
     throw httpError(410, 'This endpoint has expired');
   }
+  if (memory.refusing()) throw unavailable('The queue is full; send this request again');
   return endpoint;
 }
 

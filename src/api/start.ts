@@ -2,6 +2,7 @@ import type { Config } from '../config.ts';
 import { withDeadline } from '../deadline.ts';
 import { describeError, type Log } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
+import { createDurabilityCheck } from '../ops/durability.ts';
 import { listen } from '../ops/listen.ts';
 import { createOpsServer } from '../ops/server.ts';
 import { startStartupCheck } from '../ops/startup-check.ts';
@@ -10,6 +11,7 @@ import { createInFlightWait, enqueueCaptures, openCaptureQueues } from '../queue
 import { openMaintenanceQueue, requestSweep } from '../queue/maintenance-queue.ts';
 import { closeRedis, openRedis } from '../redis/connections.ts';
 import { createEndpointCache } from '../redis/endpoint-cache.ts';
+import { startMemoryWatch } from '../redis/memory-watch.ts';
 import { createQuota } from '../redis/quota.ts';
 import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
@@ -56,11 +58,16 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     findInDatabase: (key) => withDeadline(LOOK_UP_TIMEOUT_MS, findCaptureTarget(db.knex, key)),
   });
   const quota = createQuota(cacheRedis, config.redis.prefix, (userId, day) => withDeadline(LOOK_UP_TIMEOUT_MS, findUsage(db.knex, userId, day)));
+  const memory = resources.add(startMemoryWatch({ redis: cacheRedis, refusePercent: config.redisMemoryRefusePercent, log }), (watch) => watch.stop());
   const intake = resources.add(createIntake({ quota, enqueue: (queue, batch) => enqueueCaptures(queue === 'capture' ? smallCaptures : largeCaptures, batch), metrics, log }), (open) => open.idle());
 
   const budget = createByteBudget(config.intakeMaxBytes);
   metrics.onScrape(() => metrics.intakeBytes.set(budget.used()));
   metrics.measureConnections(() => db.connections());
+  metrics.onScrape(() => {
+    metrics.redisMemoryRatio.set(memory.ratio());
+    metrics.redisMemoryRefusing.set(memory.refusing() ? 1 : 0);
+  });
 
   /** Without Redis nothing is captured; the plan is then remembered with the next request. */
   async function rememberPlan(userId: string, plan: string): Promise<void> {
@@ -82,12 +89,14 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     inFlight: createInFlight(createInFlightWait(openCaptureQueues(cacheRedis, config.redis.prefix)), log),
     budget,
     metrics,
+    memory,
     log,
     requestPurge: () => requestSweep(maintenance).catch(() => {}),
   });
 
+  const unsafe = createDurabilityCheck({ redis: cacheRedis, db, mode: config.durability, log });
   const check = resources.add(
-    startStartupCheck({ db, pingRedis: () => Promise.all([producer.ping(), cacheRedis.ping()]), toleratesDeadDatabase: true, largestBody: largestBody(config.plans), log }),
+    startStartupCheck({ db, pingRedis: () => Promise.all([producer.ping(), cacheRedis.ping()]), toleratesDeadDatabase: true, largestBody: largestBody(config.plans), unsafe, log }),
     (running) => running.stop(),
   );
   let draining = false;

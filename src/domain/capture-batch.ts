@@ -72,7 +72,7 @@ function growsInJson(body: Buffer): boolean {
   return extra > body.length / 3;
 }
 
-function decodeCapture(encoded: EncodedCapture): DecodedCapture {
+export function decodeCapture(encoded: EncodedCapture): DecodedCapture {
   const body = encoded.b64 === undefined ? Buffer.from(encoded.b ?? '', 'utf8') : Buffer.from(encoded.b64, 'base64');
   return {
     id: encoded.id,

@@ -22,6 +22,8 @@ export interface StartupCheckOptions {
   toleratesDeadDatabase: boolean;
   /** Largest body of any plan, in bytes; the database's packets have to hold it. */
   largestBody: number;
+  /** What an unsafe setting of a store keeps from being ready; throws when Redis does not answer. */
+  unsafe: () => Promise<string[]>;
   log: Log;
 }
 
@@ -29,7 +31,7 @@ export interface StartupCheckOptions {
  * Checks Redis and the schema until both are as they have to be, and then never again:
  * a later outage is answered where it is met, and must not take the whole fleet out of service.
  */
-export function startStartupCheck({ db, pingRedis, toleratesDeadDatabase, largestBody, log }: StartupCheckOptions): StartupCheck {
+export function startStartupCheck({ db, pingRedis, toleratesDeadDatabase, largestBody, unsafe, log }: StartupCheckOptions): StartupCheck {
   const stopped = new AbortController();
   let missing = ['starting'];
   const { promise: passed, resolve: pass } = Promise.withResolvers<void>();
@@ -37,7 +39,8 @@ export function startStartupCheck({ db, pingRedis, toleratesDeadDatabase, larges
 
   async function run(): Promise<void> {
     while (!stopped.signal.aborted) {
-      const found = [await redisProblem(), await schemaProblem()].filter((problem) => problem !== undefined);
+      const away = [await redisProblem(), await schemaProblem()].filter((problem) => problem !== undefined);
+      const found = away.length > 0 ? away : await durabilityProblems();
       if (found.join() !== missing.join()) log.info({ missing: found }, found.length === 0 ? 'Ready' : 'Not ready yet');
       missing = found;
       if (missing.length === 0) return pass();
@@ -64,6 +67,14 @@ export function startStartupCheck({ db, pingRedis, toleratesDeadDatabase, larges
       if (isUnavailable(error) && toleratesDeadDatabase) return undefined;
       const { code } = error as { code?: string };
       return `the database does not let us in (${code ?? 'unknown error'})`;
+    }
+  }
+
+  async function durabilityProblems(): Promise<string[]> {
+    try {
+      return await unsafe();
+    } catch {
+      return ['Redis is not reachable'];
     }
   }
 

@@ -62,6 +62,11 @@ export function wasRefused(error: unknown): boolean {
   return error instanceof Error && (error.name === 'ReplyError' || error.message.startsWith("Stream isn't writeable"));
 }
 
+/** Whether Redis does not let us use a command at all: an ACL, or a command that was renamed away or disabled. */
+export function isForbidden(error: unknown): boolean {
+  return error instanceof Error && /unknown command|NOPERM|not allowed|disabled/i.test(error.message);
+}
+
 /** Whether Redis is there. Without it a worker can hand nothing back, and its jobs are taken over when their locks end. */
 export async function answers(redis: Redis): Promise<boolean> {
   return withDeadline(ANSWER_MS, redis.ping()).then(

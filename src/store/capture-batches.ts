@@ -40,6 +40,12 @@ export async function findSequence(pool: Pool, captureIds: readonly string[]): P
   return new Map(rows.map((row) => [bytesToId(row['id'] as Buffer), row['seq'] as number]));
 }
 
+/** Whether there is an entry of this id. */
+export async function isStored(connection: Connection, id: string): Promise<boolean> {
+  const [rows] = await connection.query<RowDataPacket[]>('SELECT id FROM requests WHERE id = ?', [idToBytes(id)]);
+  return rows.length > 0;
+}
+
 /**
  * Locks the endpoints in key order until the transaction ends, and returns how many
  * captures each has had. Endpoints that are gone are missing from the result.

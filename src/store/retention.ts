@@ -55,6 +55,8 @@ export interface OldestEntry {
 
 /** The next endpoints in key order that have entries; the oldest entry of each costs one look into the index. */
 export async function listOldestEntries(db: Knex, afterEndpoint: Buffer, limit: number): Promise<OldestEntry[]> {
+  // Of a type that does not depend on the order in which the compiler meets the files.
+  const oldest: Knex.QueryBuilder = db('requests').min('requests.id').whereRaw('requests.endpoint_id = endpoints.id').as('oldest');
   return db('endpoints')
     .join('users', 'users.id', 'endpoints.user_id')
     .where('endpoints.id', '>', afterEndpoint)
@@ -64,7 +66,7 @@ export async function listOldestEntries(db: Knex, afterEndpoint: Buffer, limit: 
     .select<OldestEntry[]>(
       'endpoints.id as endpointId',
       'users.plan as plan',
-      db('requests').min('requests.id').whereRaw('requests.endpoint_id = endpoints.id').as('oldest'),
+      oldest,
     );
 }
 

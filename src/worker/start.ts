@@ -2,10 +2,12 @@ import type { Config } from '../config.ts';
 import type { Log } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
 import { largestBody } from '../plans.ts';
+import { createDurabilityCheck } from '../ops/durability.ts';
 import { listen } from '../ops/listen.ts';
 import { createOpsServer } from '../ops/server.ts';
 import { startStartupCheck } from '../ops/startup-check.ts';
 import { queuePrefix } from '../queue/capture-queue.ts';
+import { startBallast } from '../redis/ballast.ts';
 import { closeRedis, openRedis } from '../redis/connections.ts';
 import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
@@ -27,8 +29,9 @@ export async function startWorkerProcess(config: Config, resources: Resources, l
   const metrics = createMetrics('worker');
   metrics.measureConnections(() => db.connections());
 
+  const unsafe = createDurabilityCheck({ redis: redis, db, mode: config.durability, log });
   const check = resources.add(
-    startStartupCheck({ db, pingRedis: () => redis.ping(), toleratesDeadDatabase: false, largestBody: largestBody(config.plans), log }),
+    startStartupCheck({ db, pingRedis: () => redis.ping(), toleratesDeadDatabase: false, largestBody: largestBody(config.plans), unsafe, log }),
     (running) => running.stop(),
   );
   let draining = false;
@@ -52,6 +55,8 @@ export async function startWorkerProcess(config: Config, resources: Resources, l
   /** Not before the schema is there: a job that fails for want of it would have to be tried again. */
   async function takeJobs(): Promise<void> {
     await check.passed;
+    // Before anything else is asked of a Redis that may be full.
+    resources.add(await startBallast(redis, config.redis.prefix, log), (ballast) => ballast.stop());
     resources.add(startSharedMetrics(shared), (lease) => lease.release());
     resources.add(startMaintenance({ ...shared, plans: config.plans, expiredGraceMs: config.expiredGraceHours * HOUR_MS }), (worker) => worker.close());
     resources.add(startCaptureWorker({ ...shared, concurrency: config.workerConcurrency, broadcast: measuredBroadcast(metrics, async (persisted) => broadcaster?.broadcast(persisted) ?? 0) }), async (worker) => {

@@ -35,7 +35,7 @@ beforeAll(async () => {
   await quoting('requests', 'body', 'refused', '45000', 1644);
   await quoting('requests', 'body', 'unclear', 'HY000', 3999);
   await quoting('daily_usage', 'user_id', 'failing', '45000', 1644);
-  [api, worker] = await Promise.all([startRole('api', env, 'trace'), startRole('worker', env, 'trace')]);
+  [api, worker] = await Promise.all([startRole('api', env, { logLevel: 'trace' }), startRole('worker', env, { logLevel: 'trace' })]);
   token = jwt.sign({ plan: 'pro' }, SECRET, { algorithm: 'HS256', subject: `${WORD}-user`, expiresIn: '1h' });
   owner = client(api.url, token);
   endpoint = (await owner.create({ alias: `${WORD}-alias` })).body.id;
@@ -96,7 +96,7 @@ test('rows that the database refuses, and a database that is away', async () => 
   expect(logged(worker, 'The database refused captures')).toBe(true);
   expect(logged(worker, 'The database did not take captures')).toBe(true);
 
-  const lone = await startRole('api', { ...env, MYSQL_PORT: '1' }, 'trace');
+  const lone = await startRole('api', { ...env, MYSQL_PORT: '1' }, { logLevel: 'trace' });
   ended.push(lone);
   expect((await client(lone.url, token).create({ alias: `${WORD}-other` })).status).toBe(503);
   await eventually(() => logged(lone, 'Request failed'));
@@ -151,14 +151,14 @@ test('a job whose data can not be read', async () => {
   await environment.queue.add('batch', { v: 1, day: DAY, captures: [] }, { jobId: id });
   // Short enough for the parser to quote it whole.
   await environment.redis.hset(environment.queue.toKey(id), 'data', WORD);
-  worker = await startRole('worker', env, 'trace');
+  worker = await startRole('worker', env, { logLevel: 'trace' });
   await eventually(() => logged(worker, 'Queue trouble'));
   expect(worker.log.find(({ msg }) => msg === 'Queue trouble')).toMatchObject({ error: { type: 'SyntaxError' } });
 });
 
 test('an error that nobody catches', async () => {
   const crash = `process.on("SIGUSR2", () => { void Promise.reject(Object.assign(new Error("out of order"), { sql: process.env.CANARY })); })`;
-  const lone = await startRole('worker', { ...env, CANARY: WORD, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(crash)}` }, 'trace');
+  const lone = await startRole('worker', { ...env, CANARY: WORD, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(crash)}` }, { logLevel: 'trace' });
   ended.push(lone);
   expect(await lone.end('SIGUSR2')).toBe(1);
   expect(lone.log.at(-1)).toMatchObject({ level: 60, error: { message: 'out of order' }, msg: 'Crashed' });

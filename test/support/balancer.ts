@@ -13,21 +13,28 @@ export interface Balancer {
   close(): void;
 }
 
-const PROBE_MS = 50;
+/** How readiness is asked for; a backend leaves after so many failures in a row. */
+export interface ReadinessProbe {
+  periodMs: number;
+  failureThreshold: number;
+}
 
-/** A load balancer as Kubernetes has one: it hands connections to backends that are ready, which it asks every 50 ms. */
-export async function startBalancer(): Promise<Balancer> {
+/** A load balancer as Kubernetes has one: it hands connections to backends that are ready, which it asks every 50 ms unless told otherwise. */
+export async function startBalancer(readiness: ReadinessProbe = { periodMs: 50, failureThreshold: 1 }): Promise<Balancer> {
   const backends = new Set<Backend>();
+  const failures = new Map<Backend, number>();
   let ready: Backend[] = [];
   let turn = 0;
-  const probe = setInterval(() => void probeAll(), PROBE_MS);
+  const probe = setInterval(() => void probeAll(), readiness.periodMs);
   async function probeAll(): Promise<void> {
-    const answers = await Promise.all(
-      [...backends].map((backend) =>
-        fetch(`http://127.0.0.1:${backend.internalPort}/readyz`).then(({ ok }) => (ok ? backend : undefined), () => undefined),
-      ),
+    await Promise.all(
+      [...backends].map(async (backend) => {
+        const ok = await fetch(`http://127.0.0.1:${backend.internalPort}/readyz`).then((answer) => answer.ok, () => false);
+        // A new backend has to be ready once first.
+        failures.set(backend, ok ? 0 : (failures.get(backend) ?? readiness.failureThreshold) + 1);
+      }),
     );
-    ready = answers.filter((backend) => backend !== undefined);
+    ready = [...backends].filter((backend) => (failures.get(backend) ?? Infinity) < readiness.failureThreshold);
   }
   const server: Server = createServer((client) => {
     const backend = ready[(turn += 1) % ready.length];

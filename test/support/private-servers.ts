@@ -32,3 +32,17 @@ export async function startPrivateServers(dataDir: string): Promise<PrivateServe
   };
   return servers;
 }
+
+/** A Redis alone, for a test that changes its settings. */
+export async function startPrivateRedis(dataDir: string): Promise<PrivateServer<RedisConfig>> {
+  const programs = await findOrInstallPrograms();
+  const registry = await claimDataDir(dataDir);
+  const redis = await startRedis(programs, registry, dataDir, readOrMakeSecrets(dataDir).redisPassword);
+  return {
+    ...redis,
+    async stop() {
+      await redis.stop();
+      registry.release();
+    },
+  };
+}

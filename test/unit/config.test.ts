@@ -39,6 +39,8 @@ describe('readConfig', () => {
     ['BASE_URL', 'ftp://a', /^BASE_URL must be/m],
     ['BASE_URL', 'https://a/?b', /^BASE_URL must be/m],
     ['LOG_LEVEL', 'loud', /^LOG_LEVEL must be one of trace, debug, info/m],
+    ['DURABILITY', 'yes', /^DURABILITY must be one of warn, strict \(it is "yes"\)/m],
+    ['REDIS_MEMORY_REFUSE_PERCENT', '101', /^REDIS_MEMORY_REFUSE_PERCENT must be a whole number from 30 to 100/m],
     ['TRUST_PROXY_HOPS', 'true', /^TRUST_PROXY_HOPS must be/m],
     ['REDIS_TLS', 'yes', /^REDIS_TLS must be true or false/m],
     ['REDIS_PREFIX', 'a:b', /^REDIS_PREFIX must be/m],

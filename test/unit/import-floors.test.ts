@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 /** From top to bottom; a file may import from floors below its own, and from its own room. */
 const FLOORS: string[][] = [
   ['main'],
-  ['api', 'worker', 'local'],
+  ['api', 'worker', 'local', 'commands'],
   ['ops'],
   ['store', 'redis', 'queue'],
   ['domain'],

@@ -1,0 +1,80 @@
+import type { Redis } from 'ioredis';
+import type { RowDataPacket } from 'mysql2/promise';
+import type { Log } from '../log.ts';
+import { isForbidden } from '../redis/connections.ts';
+import type { Database } from '../store/database.ts';
+import { isUnavailable } from '../store/sql-errors.ts';
+
+/** A setting of a shared store that a receipt relies on. */
+interface Requirement {
+  name: string;
+  must: string;
+  /** What happens otherwise. */
+  lost: string;
+}
+
+const REDIS_REQUIRES: Requirement[] = [
+  { name: 'appendonly', must: 'yes', lost: 'a restart of Redis loses every capture that is not in MySQL yet' },
+  { name: 'appendfsync', must: 'always', lost: 'a power loss loses captures of the last seconds that had a receipt' },
+  { name: 'no-appendfsync-on-rewrite', must: 'no', lost: 'a power loss while Redis rewrites its log loses captures that had a receipt' },
+  { name: 'maxmemory-policy', must: 'noeviction', lost: 'Redis may throw away captures that wait for MySQL, to make room' },
+];
+
+const MYSQL_FLUSH: Requirement = { name: 'innodb_flush_log_at_trx_commit', must: '1', lost: 'a crash loses rows of the last second, which have left the queue by then' };
+const MYSQL_BINLOG: Requirement = { name: 'sync_binlog', must: '1', lost: 'a crash rolls back transactions whose binary log was not on disk, and replicas go their own way' };
+
+export interface DurabilityOptions {
+  redis: Redis;
+  db: Database;
+  mode: 'warn' | 'strict';
+  log: Log;
+}
+
+/**
+ * A function that checks whether the stores keep what they have acknowledged, warns of each problem once,
+ * and returns those that stand in the way of being ready: none unless the mode is `strict`.
+ * A database that is away is not judged; that it is away is said elsewhere.
+ *
+ * The function throws when Redis does not answer.
+ */
+export function createDurabilityCheck({ redis, db, mode, log }: DurabilityOptions): () => Promise<string[]> {
+  const warned = new Set<string>();
+  return async () => {
+    const problems = [...(await redisProblems(redis)), ...(await mysqlProblems(db))];
+    for (const problem of problems.filter((text) => !warned.has(text))) {
+      warned.add(problem);
+      log.warn({ durability: mode }, problem);
+    }
+    return mode === 'strict' ? problems.map((problem) => `DURABILITY is strict: ${problem}`) : [];
+  };
+}
+
+async function redisProblems(redis: Redis): Promise<string[]> {
+  try {
+    // One at a time: older servers take one name only.
+    const answers = await Promise.all(REDIS_REQUIRES.map(({ name }) => redis.config('GET', name)));
+    return REDIS_REQUIRES.flatMap((requirement, i) => problemOf('Redis', requirement, answers[i]?.[1]));
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    const names = REDIS_REQUIRES.map(({ name, must }) => `${name} ${must}`).join(', ');
+    return [`the settings of Redis could not be checked, because CONFIG GET is forbidden to us: allow it (ACL +config|get), or make sure of ${names} yourself`];
+  }
+}
+
+async function mysqlProblems(db: Database): Promise<string[]> {
+  try {
+    const [[row]] = await db.pool.query<(RowDataPacket & Record<string, number | null>)[]>(
+      `SELECT @@${MYSQL_FLUSH.name} AS flush, @@log_bin AS log_bin, @@${MYSQL_BINLOG.name} AS binlog`,
+    );
+    const hasBinlog = Number(row?.['log_bin']) === 1;
+    return [...problemOf('MySQL', MYSQL_FLUSH, row?.['flush']), ...(hasBinlog ? problemOf('MySQL', MYSQL_BINLOG, row?.['binlog']) : [])];
+  } catch (error) {
+    if (isUnavailable(error)) return [];
+    return [`the settings of MySQL could not be checked (${(error as { code?: string }).code ?? 'unknown error'}): make sure of ${MYSQL_FLUSH.name} ${MYSQL_FLUSH.must} yourself`];
+  }
+}
+
+function problemOf(store: string, { name, must, lost }: Requirement, value: string | number | null | undefined): string[] {
+  if (value === undefined || value === null) return [`${store} does not tell its ${name}: make sure yourself that it is ${must}, otherwise ${lost}`];
+  return String(value) === must ? [] : [`${name} of ${store} is ${value} and must be ${must}: otherwise ${lost}`];
+}

@@ -1,0 +1,57 @@
+import type { Redis } from 'ioredis';
+import { describeError, type Log } from '../log.ts';
+import { keepLooking, readMemory } from './memory.ts';
+
+const LOOK_MS = 1_000;
+
+/** Share of `maxmemory` that the ballast takes: room for some thousand job completions. */
+const BALLAST_SHARE = 0.05;
+const BALLAST_MAX_BYTES = 32 * 1024 * 1024;
+
+/** From here on Redis refuses commands: their own buffers count as well, so a little before the limit itself. */
+const FREE_ABOVE = 0.98;
+
+/** Below this, ballast included, there is room for it; the API takes captures again below about the same mark. */
+const SET_BELOW = 0.7;
+
+/**
+ * Keeps a string in Redis that is there to be deleted. A Redis at its `maxmemory` refuses the commands by which
+ * workers fetch jobs, so that it could never be emptied; DEL is never refused, and makes the room to begin with.
+ * All workers keep the same one. Resolves after the first look, so that a worker which starts on a full Redis can go on.
+ */
+export async function startBallast(redis: Redis, prefix: string, log: Log): Promise<{ stop(): void }> {
+  const key = ballastKey(prefix);
+
+  async function look(): Promise<number> {
+    try {
+      await adjust();
+    } catch (error) {
+      // Redis is away, or was filled up in the meantime: the next look knows.
+      log.debug({ error: describeError(error) }, 'The ballast could not be looked after');
+    }
+    return LOOK_MS;
+  }
+
+  async function adjust(): Promise<void> {
+    const { used, max } = await readMemory(redis);
+    if (max === 0) return;
+    if (used > FREE_ABOVE * max) {
+      if ((await redis.del(key)) > 0) log.warn({ used, max }, 'Redis is full: freed the ballast, so that workers can drain it');
+      return;
+    }
+    const wanted = Math.min(Math.floor(BALLAST_SHARE * max), BALLAST_MAX_BYTES);
+    const size = await redis.strlen(key);
+    if (size === wanted || used - size + wanted > SET_BELOW * max) return;
+    await redis.del(key);
+    // Redis fills up with zeros what lies before the offset: one byte on the wire and in its log.
+    await redis.setrange(key, wanted - 1, '\0');
+    log.info({ bytes: wanted }, 'Set the ballast in Redis');
+  }
+
+  await look();
+  return keepLooking(look);
+}
+
+export function ballastKey(prefix: string): string {
+  return `${prefix}:ballast`;
+}

@@ -1,0 +1,116 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import type { RedisConfig } from '../../src/config.ts';
+import { idToBytes } from '../../src/domain/ids.ts';
+import type { PrivateServer } from '../../src/local/servers.ts';
+import { createLog } from '../../src/log.ts';
+import { ballastKey } from '../../src/redis/ballast.ts';
+import { closeRedis, openRedis } from '../../src/redis/connections.ts';
+import { readMemory } from '../../src/redis/memory.ts';
+import { expectBalanced, startLoad } from '../support/accounting.ts';
+import { captureOne, client, mintToken, send } from '../support/client.ts';
+import { eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { startPrivateRedis } from '../support/private-servers.ts';
+import { startRole, type RoleProcess } from '../support/processes.ts';
+
+const MAX_MEMORY = 48 * 1024 * 1024;
+
+// A Redis of its own, because it is filled up.
+const dataDir = mkdtempSync(join(tmpdir(), 'hookbay-full-'));
+let redis: PrivateServer<RedisConfig>;
+let environment: Environment;
+let admin: Redis;
+let api: RoleProcess;
+let worker: RoleProcess;
+let endpointId: string;
+
+const startWorker = (): Promise<RoleProcess> => startRole('worker', { ...environment.env, JOB_LOCK_MS: '2000' });
+const ballast = (): Promise<number> => admin.strlen(ballastKey(environment.config.redis.prefix));
+const messages = ({ log }: RoleProcess): string[] => log.map(({ msg }) => String(msg));
+const share = async (): Promise<number> => (await readMemory(admin)).used / MAX_MEMORY;
+
+beforeAll(async () => {
+  redis = await startPrivateRedis(dataDir);
+  environment = await openEnvironment({ mysql: inject('mysql'), redis: redis.config });
+  admin = openRedis(redis.config, 'worker', createLog('silent'));
+  await admin.config('SET', 'maxmemory', MAX_MEMORY);
+  [api, worker] = await Promise.all([startRole('api', environment.env), startWorker()]);
+});
+afterAll(async () => {
+  await Promise.all([api.end(), worker.end()]);
+  closeRedis(admin);
+  await environment.close();
+  await redis.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+let users = 0;
+beforeEach(async () => {
+  users += 1;
+  endpointId = (await client(api.url, mintToken(`user-${users}`, { plan: 'enterprise' })).create()).body.id;
+  await eventually(async () => (await ballast()) === Math.floor(MAX_MEMORY / 20));
+});
+
+test('filled up with captures: senders hear 503, restarted workers drain it, captures are taken again, and nothing is lost or doubled', async () => {
+  await worker.end('SIGKILL');
+  const load = startLoad({ url: () => `${api.url}/h/${endpointId}`, connections: 16, bodyBytes: 16 * 1024 });
+  await eventually(() => load.outcomes.some(({ status }) => status === 503));
+  expect(messages(api)).toContain('Redis is nearly full: refusing captures until workers have made room');
+  const refused = await send(`${api.url}/h/${endpointId}`, { method: 'POST', body: 'x' });
+  expect([refused.status, refused.headers['retry-after'], refused.body]).toEqual([503, '2', { error: expect.any(String) }]);
+  // It is the watch that refuses, with room left, and not Redis.
+  expect(messages(api)).not.toContain('Captures refused: Redis did not take them');
+  expect(await share()).toBeLessThan(0.98);
+  const before = load.outcomes.length;
+
+  worker = await startWorker();
+  await eventually(() => load.outcomes.slice(before).some(({ kind }) => kind === 'receipt'));
+  expect(messages(api)).toContain('Redis has room again: taking captures');
+  await load.stop();
+  await environment.drained();
+  const { receipts } = await expectBalanced(environment.db, endpointId, load.outcomes);
+  expect(receipts).toBeGreaterThan(100);
+  expect(await environment.queue.getFailedCount()).toBe(0);
+});
+
+test("at its hard limit, filled by somebody else's keys: the ballast lets a restarted worker drain it", async () => {
+  await worker.end();
+  const ids = await Promise.all(Array.from({ length: 50 }, async () => (await captureOne(api.url, endpointId, { body: 'kept' })).id));
+  await fillToTheBrim();
+  expect(await ballast()).toBeGreaterThan(0);
+  const refused = await send(`${api.url}/h/${endpointId}`, { method: 'POST' });
+  expect(refused.status).toBe(503);
+
+  worker = await startWorker();
+  await environment.drained();
+  expect(messages(worker)).toContain('Redis is full: freed the ballast, so that workers can drain it');
+  expect(await environment.db.knex('requests').whereIn('id', ids.map(idToBytes))).toHaveLength(50);
+  expect(await ballast()).toBe(0);
+
+  // Their keys are still there: captures stay refused until there is room.
+  expect((await send(`${api.url}/h/${endpointId}`, { method: 'POST' })).status).toBe(503);
+  await admin.del(...(await admin.keys('other:*')));
+  await eventually(async () => (await send(`${api.url}/h/${endpointId}`, { method: 'POST' })).status === 200);
+  await eventually(async () => (await ballast()) > 0);
+});
+
+/** Sets keys until Redis takes not even a small one, and goes on not to when it has given back the buffers of this. */
+async function fillToTheBrim(): Promise<void> {
+  let n = 0;
+  const fill = async (bytes: number): Promise<void> => {
+    try {
+      for (;;) await admin.set(`other:${(n += 1)}`, 'x'.repeat(bytes));
+    } catch (error) {
+      if (!(error as Error).message.startsWith('OOM')) throw error;
+    }
+  };
+  await fill(16 * 1024);
+  let full = 0;
+  await eventually(async () => {
+    await fill(64);
+    full = (await share()) > 0.99 ? full + 1 : 0;
+    return full === 20;
+  });
+}
