@@ -7,7 +7,7 @@ import { unavailable } from '../errors.ts';
 import { describeError, type Log } from '../log.ts';
 
 /** Keys older than this are asked for again: with the re-check of sockets, a withdrawn key is out within a minute. */
-const FRESH_MS = 30_000;
+export const FRESH_MS = 30_000;
 
 /** Between two requests to a key server that failed, or that did not know a key. */
 const COOL_DOWN_MS = 10_000;

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { io } from 'socket.io-client';
 import { startLive } from '../../src/api/live.ts';
 import { createMessageLimit } from '../../src/api/live-message-limit.ts';
-import type { KeySource } from '../../src/api/keys.ts';
+import { FRESH_MS, type KeySource } from '../../src/api/keys.ts';
+import { TOKEN_RECHECK_MS } from '../../src/api/live-session.ts';
 import { unavailable } from '../../src/errors.ts';
 import { newTimeOrderedId } from '../../src/domain/ids.ts';
 import { CLOSE } from '../../src/domain/live-event.ts';
@@ -159,6 +160,8 @@ test('a key that is withdrawn ends its sockets, one that cannot be asked for doe
   await eventually(() => closes.length > 0);
   expect(closes).toEqual([CLOSE.unauthorized.code]);
   await eventually(() => live.connections() === 0);
+  // As configured: the keys' age and the pause between two checks together.
+  expect(FRESH_MS + TOKEN_RECHECK_MS).toBeLessThan(60_000);
 });
 
 test('the connection that events come by breaks: sockets are sent away, come back and catch up', async () => {
