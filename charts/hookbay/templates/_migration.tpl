@@ -22,7 +22,7 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- $pod := dict "root" . "component" "migration" "values" .Values.migrations "serviceAccountName" $account -}}
 backoffLimit: {{ .Values.migrations.backoffLimit }}
 activeDeadlineSeconds: {{ .Values.migrations.activeDeadlineSeconds }}
-{{- if and (not $hook) (not (kindIs "invalid" .Values.migrations.ttlSecondsAfterFinished)) }}
+{{- if not (kindIs "invalid" .Values.migrations.ttlSecondsAfterFinished) }}
 ttlSecondsAfterFinished: {{ .Values.migrations.ttlSecondsAfterFinished }}
 {{- end }}
 template:
