@@ -173,7 +173,7 @@ eachHelm('complaints about charts', (helm) => {
     expect(first).toHaveLength(4);
     expect(selectors(later)).toEqual(first);
     expect(first.map((entry) => Object.keys((entry as [string, string, { matchLabels: object }])[2].matchLabels))).toEqual(
-      Array.from({ length: 4 }, () => ['app.kubernetes.io/component', 'app.kubernetes.io/instance', 'app.kubernetes.io/name']),
+      Array.from({ length: 4 }, () => ['app.kubernetes.io/name', 'app.kubernetes.io/instance', 'app.kubernetes.io/component']),
     );
   });
 
