@@ -7,7 +7,7 @@ import { readConfig } from '../../src/config.ts';
 import { CAPTURE_QUEUES, queuePrefix } from '../../src/queue/capture-queue.ts';
 import { BUNDLED, CHART, EXTERNAL, NAMESPACE, render, runHelm, VALUES, type RenderOptions } from './support/helm.ts';
 import { startFakeCluster } from './support/kube-apiserver.ts';
-import { environmentOf, hooksOf, isHook, isTest, one, podOf, podsOf, type Manifest } from './support/manifests.ts';
+import { environmentOf, hooksOf, isHook, isTest, one, podOf, podsOf, specOf, type Manifest } from './support/manifests.ts';
 import { eachHelm } from './support/suite.ts';
 
 /* What users of other charts had to complain about, a group each. */
@@ -122,7 +122,7 @@ eachHelm('complaints about charts', (helm) => {
     });
 
     test('another password starts the pods anew', async () => {
-      const annotations = async (...set: string[]): Promise<unknown> => (one(await render(helm, { file: 'given-values.yaml', set }), 'Deployment', '-api').spec?.['template'] as { metadata: { annotations: unknown } }).metadata.annotations;
+      const annotations = async (...set: string[]): Promise<unknown> => (specOf(one(await render(helm, { file: 'given-values.yaml', set }), 'Deployment', '-api'), 'template') as { metadata: { annotations: unknown } }).metadata.annotations;
       expect(await annotations()).toHaveProperty('checksum/credentials');
       expect(await annotations('redis.password.value=other')).not.toEqual(await annotations());
     });
@@ -147,7 +147,7 @@ eachHelm('complaints about charts', (helm) => {
     ])('%s with %s: the %s alone says how many', async (role, file, kind) => {
       const manifests = await render(helm, { file });
       expect(one(manifests, 'Deployment', `-${role}`).spec).not.toHaveProperty('replicas');
-      expect((one(manifests, kind, `-${role}`).spec?.['scaleTargetRef'] as { name: string }).name).toBe(`hb-hookbay-${role}`);
+      expect((specOf(one(manifests, kind, `-${role}`), 'scaleTargetRef') as { name: string }).name).toBe(`hb-hookbay-${role}`);
     });
 
     test('without one the Deployment does', async () => {
@@ -204,19 +204,19 @@ eachHelm('complaints about charts', (helm) => {
   test('KEDA looks at another key than the queue uses', async () => {
     const manifests = await render(helm, { file: 'keda.yaml' });
     const env = environmentOf(manifests, podOf(manifests, 'Deployment', '-worker').container);
-    const triggers = one(manifests, 'ScaledObject').spec?.['triggers'] as { type: string; metadata: Record<string, string> }[];
+    const triggers = specOf(one(manifests, 'ScaledObject'), 'triggers') as { type: string; metadata: Record<string, string> }[];
     const redis = triggers.filter(({ type }) => type === 'redis').map(({ metadata }) => metadata);
     const keys = new QueueKeys(queuePrefix(env['REDIS_PREFIX'] ?? ''));
     expect(redis.map(({ listName }) => listName)).toEqual(CAPTURE_QUEUES.map((queue) => keys.toKey(queue, 'wait')));
     for (const metadata of redis) expect(metadata).toMatchObject({ address: 'redis.example.com:6380', databaseIndex: '3', enableTLS: 'true' });
     expect(env).toMatchObject({ REDIS_HOST: 'redis.example.com', REDIS_PORT: '6380', REDIS_DB: '3', REDIS_TLS: 'true', NODE_EXTRA_CA_CERTS: '/etc/hookbay/ca/ca.crt' });
-    expect(one(manifests, 'TriggerAuthentication').spec?.['secretTargetRef']).toEqual([
+    expect(specOf(one(manifests, 'TriggerAuthentication'), 'secretTargetRef')).toEqual([
       { parameter: 'password', name: 'cache-login', key: 'password' },
       { parameter: 'username', name: 'cache-login', key: 'user' },
       { parameter: 'ca', name: 'private-ca', key: 'ca.pem' },
     ]);
     // KEDA's operator lives in a namespace of its own.
-    const bundled = one(await render(helm, { file: 'keda-plain.yaml' }), 'ScaledObject').spec?.['triggers'] as { metadata: { address: string } }[];
+    const bundled = specOf(one(await render(helm, { file: 'keda-plain.yaml' }), 'ScaledObject'), 'triggers') as { metadata: { address: string } }[];
     expect(bundled.map(({ metadata }) => metadata.address)).toEqual(CAPTURE_QUEUES.map(() => `hb-hookbay-redis.${NAMESPACE}.svc:6379`));
   });
 

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { CHART, render, runHelm, VALUES } from './support/helm.ts';
-import { environmentOf, hooksOf, isHook, isTest, one, podsOf, selects, type Manifest } from './support/manifests.ts';
+import { environmentOf, hooksOf, isHook, isTest, one, podsOf, selects, type Container, type Manifest, type PodSpec } from './support/manifests.ts';
 import { openSchemas } from './support/schemas.ts';
 import { chartSuite, eachHelm, newestHelm, tools } from './support/suite.ts';
 
@@ -91,7 +91,7 @@ eachHelm('what every set of values renders', (helm) => {
     test('ends every process by itself before the kubelet does', () => {
       for (const { owner, spec } of podsOf(manifests).filter(({ owner: { kind } }) => kind === 'Deployment')) {
         const container = spec.containers[0];
-        const env = environmentOf(manifests, container as never);
+        const env = environmentOf(manifests, container as Container);
         const sleep = container?.lifecycle?.preStop?.sleep?.seconds ?? 0;
         const drain = Number(env['DRAIN_DELAY_MS'] ?? 0) / 1000;
         const shutdown = Number(env['SHUTDOWN_TIMEOUT_MS']) / 1000;
@@ -111,17 +111,17 @@ eachHelm('what every set of values renders', (helm) => {
 chartSuite('the schemas that renders are compared with', () => {
   test('refuse a field that there is none of, a wrong type, and a name twice in a list', async () => {
     const manifests = await render(newestHelm(), { file: 'keda.yaml' });
-    const broken = (kind: string, change: (spec: Record<string, never>) => void): string[] => {
+    const broken = (kind: string, change: (spec: Record<string, unknown>) => void): string[] => {
       const manifest = structuredClone(one(manifests, kind, kind === 'Deployment' ? '-api' : ''));
-      change(manifest.spec as Record<string, never>);
+      change(manifest.spec ?? {});
       return validate(manifest);
     };
     expect(broken('Deployment', () => {})).toEqual([]);
     expect(broken('Deployment', (spec) => Object.assign(spec, { replcas: 3 })).join()).toContain('"additionalProperty":"replcas"');
     expect(broken('Deployment', (spec) => Object.assign(spec, { replicas: '3' })).join()).toContain('/spec/replicas must be integer');
-    expect(broken('Deployment', ({ template }) => Object.assign((template as { spec: { containers: object[] } }).spec.containers[0] as object, { livenesProbe: {} })).join()).toContain('livenesProbe');
-    const twice = (spec: Record<string, never>): unknown => (spec['template'] as { spec: { containers: { env: object[] }[] } }).spec.containers[0]?.env.push({ name: 'HOST' });
-    expect(broken('Deployment', twice).join()).toContain('x-kubernetes-list-map-keys');
+    const containerIn = (spec: Record<string, unknown>): Container => (spec['template'] as { spec: PodSpec }).spec.containers[0] as Container;
+    expect(broken('Deployment', (spec) => Object.assign(containerIn(spec), { livenesProbe: {} })).join()).toContain('livenesProbe');
+    expect(broken('Deployment', (spec) => containerIn(spec).env?.push({ name: 'HOST' })).join()).toContain('x-kubernetes-list-map-keys');
     expect(broken('ScaledObject', (spec) => Object.assign(spec, { minReplicas: 1 })).join()).toContain('minReplicas');
     expect(broken('TriggerAuthentication', (spec) => Object.assign(spec, { secretTargetRefs: [] })).join()).toContain('secretTargetRefs');
   });

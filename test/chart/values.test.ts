@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { readConfig } from '../../src/config.ts';
 import { BUNDLED, CHART, EXTERNAL, render } from './support/helm.ts';
-import { environmentOf, isTest, one, podOf, podsOf, type Manifest } from './support/manifests.ts';
+import { environmentOf, isTest, one, podOf, podsOf, specOf, type Manifest } from './support/manifests.ts';
 import { chartSuite, newestHelm } from './support/suite.ts';
 
 interface ObjectSchema {
@@ -107,7 +107,7 @@ chartSuite('values reach the processes', () => {
   test('network policies let in and out what is needed, and migration and test to the bundled stores', async () => {
     const manifests = await render(newestHelm(), { file: 'network-policies.yaml' });
     const sources = (name: string): string[] => {
-      const [rule] = one(manifests, 'NetworkPolicy', name).spec?.['ingress'] as { from: { podSelector?: { matchLabels: Record<string, string> } }[] }[];
+      const [rule] = specOf(one(manifests, 'NetworkPolicy', name), 'ingress') as { from: { podSelector?: { matchLabels: Record<string, string> } }[] }[];
       return (rule?.from ?? []).flatMap(({ podSelector }) => podSelector?.matchLabels['app.kubernetes.io/component'] ?? []);
     };
     expect(sources('hookbay-mysql')).toEqual(['api', 'worker', 'migration', 'test']);

@@ -2,7 +2,9 @@ import { execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Worker } from 'bullmq';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { queuePrefix } from '../../src/queue/capture-queue.ts';
 import { closing, eventually, JWT_SECRET, openEnvironment, type Environment } from '../support/environment.ts';
 import { mintToken } from '../support/client.ts';
 import { endProcess } from '../support/processes.ts';
@@ -22,10 +24,11 @@ async function runHelmTest(env: Record<string, string>): Promise<string> {
 
 test('the script of `helm test` creates, captures, reads back and deletes, with a secret or with a token', async () => {
   const api = await environment.startApi();
-  await environment.startWorker();
+  const worker = await environment.startWorker();
+  onTestFinished(() => worker.stop());
   expect(await runHelmTest({ API_URL: api.url, JWT_SECRET, JWT_ISSUER: '', JWT_AUDIENCE: '' })).toMatch(/created endpoint \S+\ncaptured as \S+\nread back, to the byte\ndeleted\n/);
   expect(await runHelmTest({ API_URL: api.url, TOKEN: mintToken('tester') })).toContain('read back, to the byte');
-  await eventually(async () => Number(((await environment.db.knex('endpoints').count({ left: '*' }))[0] as { left: number }).left) === 0);
+  expect(await environment.db.knex('endpoints').pluck('id')).toEqual([]);
 });
 
 test('the script of `helm test` fails, and shows no key, when the API does not know it', async () => {
@@ -35,6 +38,18 @@ test('the script of `helm test` fails, and shows no key, when the API does not k
   expect(failure).toMatchObject({ code: 1 });
   expect((failure as { stderr: string }).stderr).toContain('POST /api/endpoints answered 401');
   expect((failure as { stderr: string }).stderr).not.toContain(wrong);
+});
+
+test("the chart's runbook has failed jobs tried again", async () => {
+  const { redis, queue, config } = environment;
+  const [, command = ''] = /node -e "\n([^"]*)"/.exec(readFileSync('charts/hookbay/README.md', 'utf8')) ?? [];
+  const worker = new Worker('capture', () => Promise.reject(new Error('no')), { connection: redis, prefix: queuePrefix(config.redis.prefix) });
+  await queue.add('batch', {} as never, { attempts: 1 });
+  await eventually(async () => (await queue.getFailedCount()) === 1);
+  await worker.close();
+  await promisify(execFile)(process.execPath, ['-e', command], { env: { ...environment.env, REDIS_DB: '0' } });
+  expect([await queue.getFailedCount(), await queue.getWaitingCount()]).toEqual([0, 1]);
+  await queue.drain();
 });
 
 test.each(['api', 'worker'])('without Redis and database %s is alive, and not ready: the probes restart nothing', async (role) => {

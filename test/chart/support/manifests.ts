@@ -78,6 +78,11 @@ export function podOf(manifests: Manifest[], kind: string, ending: string): Pod 
   return { ...pod, container: pod.spec.containers[0] as Container };
 }
 
+/** A field of a manifest's spec. */
+export function specOf(manifest: Manifest | undefined, field: string): unknown {
+  return manifest?.spec?.[field];
+}
+
 /** The container's environment as a process would see it, with the values that Secrets among the manifests hold. */
 export function environmentOf(manifests: Manifest[], container: Container): Record<string, string> {
   return Object.fromEntries(
