@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { readConfig } from '../../src/config.ts';
-import { BUNDLED, CHART, EXTERNAL, render } from './support/helm.ts';
+import { BUNDLED, CHART, EXTERNAL, RELEASE, render, runHelm } from './support/helm.ts';
 import { environmentOf, isTest, one, podOf, podsOf, specOf, type Manifest } from './support/manifests.ts';
-import { chartSuite, newestHelm } from './support/suite.ts';
+import { chartSuite, newestHelm, tools } from './support/suite.ts';
+import type { Helm } from './support/tools.ts';
 
 interface ObjectSchema {
   properties?: Record<string, ObjectSchema>;
@@ -102,6 +103,20 @@ chartSuite('values reach the processes', () => {
       expect(container.env?.map(({ name }) => name)).toEqual(['API_URL', 'TOKEN']);
       expect(testOf(await render(newestHelm(), { file: 'key-server.yaml' }))).toBeUndefined();
     });
+  });
+
+  test('the notes say what to do next, and that what is made up needs a look into the cluster', async () => {
+    // Helm 3 shows notes to nobody without a cluster.
+    const notes = (set: string[]): Promise<string> => runHelm(tools.helms.find(({ major }) => major >= 4) as Helm, ['install', RELEASE, CHART, '--dry-run=client', ...set.flatMap((value) => ['--set', value])]);
+    const bundled = await notes(BUNDLED);
+    expect(bundled).toContain('kept in the Secret hb-hookbay: jwt-secret mysql-password mysql-root-password redis-password.');
+    expect(bundled).toMatch(/under `helm template`, Argo CD/);
+    expect(bundled).toContain('exec deploy/hb-hookbay-api -- node dist/src/main.js token --sub me');
+    const own = await notes([...EXTERNAL, 'auth.jwt.jwksUrl=https://id/keys', 'ingress.enabled=true', 'ingress.hosts={hooks.example.com}']);
+    expect(own).not.toContain('helm template');
+    expect(own).toContain('Endpoint URLs begin with http://hooks.example.com');
+    expect(own).toContain('trustProxyHops is 0');
+    expect(own).toContain('Your identity provider issues them');
   });
 
   test('network policies let in and out what is needed, and migration and test to the bundled stores', async () => {

@@ -41,7 +41,9 @@ spec:
     spec:
       automountServiceAccountToken: false
       enableServiceLinks: false
-      {{- include "hookbay.imagePullSecrets" $root | nindent 6 }}
+      {{- with include "hookbay.imagePullSecrets" $root }}
+      {{- . | indent 6 }}
+      {{- end }}
       terminationGracePeriodSeconds: 120
       securityContext:
         {{- toYaml .values.podSecurityContext | nindent 8 }}
