@@ -1,0 +1,116 @@
+{{/*
+What can't work is refused at render, in a sentence that says what to set; all of it at once.
+What values.schema.json can say is said there.
+*/}}
+{{- define "hookbay.checks" -}}
+{{- $problems := concat (include "hookbay.checks.stores" . | fromYamlArray) (include "hookbay.checks.access" . | fromYamlArray) (include "hookbay.checks.workloads" . | fromYamlArray) (include "hookbay.checks.telemetry" . | fromYamlArray) -}}
+{{- if $problems -}}
+{{- fail (printf "\n\nThese values can't work:\n  - %s\n" (join "\n  - " $problems)) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "hookbay.checks.stores" -}}
+{{- range $store, $example := dict "mysql" "mysql.example.com" "redis" "redis.example.com" }}
+{{- $values := get $.Values $store }}
+{{- if and $values.host $values.bundled.enabled }}
+- {{ printf "%s.host and %s.bundled.enabled exclude each other" $store $store | quote }}
+{{- else if not (or $values.host $values.bundled.enabled) }}
+- {{ printf "%s.host is missing (%s), or %s.bundled.enabled=true for an evaluation" $store $example $store | quote }}
+{{- end }}
+{{- end }}
+{{- if and .Values.mysql.host (not .Values.mysql.password.value) (not .Values.mysql.password.existingSecret) }}
+- mysql.password.existingSecret (or mysql.password.value) is missing
+{{- end }}
+{{- if and .Values.migrations.enabled .Values.mysql.bundled.enabled (eq .Values.migrations.mode "hook") }}
+- migrations.mode=hook can't work with mysql.bundled.enabled, as hooks run before the database is there; use job or auto
+{{- end }}
+{{- with .Values.redis }}
+{{- if and .bundled.enabled .tls.enabled }}
+- redis.tls.enabled is for an external Redis; the bundled one speaks no TLS
+{{- end }}
+{{- if and .bundled.enabled (or .username.value .username.existingSecret) }}
+- redis.username is for an external Redis; the bundled one has the default user alone
+{{- end }}
+{{- if and .bundled.enabled (not (dig "limits" "memory" "" .bundled.resources)) }}
+- redis.bundled.resources.limits.memory is missing; maxmemory is a share of it
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "hookbay.checks.access" -}}
+{{- $jwt := .Values.auth.jwt }}
+{{- $credentials := dict "auth.jwt.secret" $jwt.secret "auth.jwt.publicKey" $jwt.publicKey "mysql.username" .Values.mysql.username "mysql.password" .Values.mysql.password "mysql.bundled.rootPassword" .Values.mysql.bundled.rootPassword "redis.username" .Values.redis.username "redis.password" .Values.redis.password "tests.token" .Values.tests.token }}
+{{- range $name, $credential := $credentials }}
+{{- if and $credential.value $credential.existingSecret }}
+- {{ printf "%s.value and %s.existingSecret exclude each other" $name $name | quote }}
+{{- end }}
+{{- end }}
+{{- $keys := list }}
+{{- range $name, $set := dict "auth.jwt.secret" (or $jwt.secret.value $jwt.secret.existingSecret) "auth.jwt.publicKey" (or $jwt.publicKey.value $jwt.publicKey.existingSecret) "auth.jwt.jwksUrl" $jwt.jwksUrl }}
+{{- if $set }}{{ $keys = append $keys $name }}{{ end }}
+{{- end }}
+{{- if gt (len $keys) 1 }}
+- {{ printf "%s exclude each other: exactly one key decides" (join " and " $keys) | quote }}
+{{- end }}
+{{- if and $jwt.secret.value (lt (len $jwt.secret.value) 32) }}
+- auth.jwt.secret.value must have at least 32 bytes
+{{- end }}
+{{- if and .Values.ingress.enabled (not .Values.ingress.hosts) }}
+- ingress.hosts is missing
+{{- end }}
+{{- if and .Values.httpRoute.enabled (not .Values.httpRoute.parentRefs) }}
+- httpRoute.parentRefs is missing
+{{- end }}
+{{- range $name, $value := .Values.httpRoute.timeouts }}
+{{- $ms := include "hookbay.milliseconds" $value | int64 }}
+{{- if and (gt $ms 0) (le $ms 45000) }}
+- {{ printf "httpRoute.timeouts.%s must be 0s or more than 45s: sockets may be silent that long" $name | quote }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "hookbay.checks.workloads" -}}
+{{- range $role, $needed := dict "api" (add 10 (int64 .Values.api.drainDelaySeconds)) "worker" 10 }}
+{{- $values := get $.Values $role }}
+{{- if lt (include "hookbay.shutdownSeconds" $values | int64) (int64 $needed) }}
+- {{ printf "%s.terminationGracePeriodSeconds must be at least %d: preStop, drain, 10 s for work in hand and 5 s to spare" $role (add (int64 $values.preStopSleepSeconds) (int64 $needed) 5) | quote }}
+{{- end }}
+{{- end }}
+{{- with dig "limits" "memory" "" .Values.api.resources }}
+{{- if gt (mul 2 (int64 $.Values.api.intakeMaxBytes)) (include "hookbay.bytes" . | int64) }}
+- api.intakeMaxBytes must be at most half of api.resources.limits.memory
+{{- end }}
+{{- end }}
+{{- if and .Values.worker.autoscaling.enabled .Values.worker.keda.enabled }}
+- worker.autoscaling.enabled and worker.keda.enabled exclude each other, since two autoscalers would fight
+{{- end }}
+{{- range $owner, $labels := dict "podLabels" .Values.podLabels "api.podLabels" .Values.api.podLabels "worker.podLabels" .Values.worker.podLabels "migrations.podLabels" .Values.migrations.podLabels }}
+{{- range $label := list "name" "instance" "component" }}
+{{- if hasKey $labels (printf "app.kubernetes.io/%s" $label) }}
+- {{ printf "%s must not set app.kubernetes.io/%s: selectors are made of it" $owner $label | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "hookbay.checks.telemetry" -}}
+{{- with .Values.metrics }}
+{{- if and .serviceMonitor.enabled .podMonitor.enabled }}
+- metrics.serviceMonitor.enabled and metrics.podMonitor.enabled exclude each other, since every sample would count twice
+{{- end }}
+{{- if ge (int64 .prometheusRule.thresholds.redisMemoryPercent) (int64 $.Values.redis.memoryRefusePercent) }}
+- metrics.prometheusRule.thresholds.redisMemoryPercent must be below redis.memoryRefusePercent, to warn before captures are refused
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Milliseconds of a Gateway API duration like 1h30m, 60s or 500ms. */}}
+{{- define "hookbay.milliseconds" -}}
+{{- $sum := 0 -}}
+{{- $factors := dict "h" 3600000 "m" 60000 "s" 1000 "ms" 1 -}}
+{{- range regexFindAll "[0-9]+(h|ms|m|s)" . -1 -}}
+{{- $number := regexFind "^[0-9]+" . -}}
+{{- $sum = add $sum (mul (int64 $number) (get $factors (trimPrefix $number .) | int64)) -}}
+{{- end -}}
+{{- $sum -}}
+{{- end -}}

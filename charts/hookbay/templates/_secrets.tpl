@@ -1,0 +1,78 @@
+{{/*
+What the chart's own Secret holds, as a map of key → {value, generated}: given values, and what has to be
+made up because nobody gave it. Keys that come from existing Secrets are not in it.
+*/}}
+{{- define "hookbay.ownCredentials" -}}
+{{- $own := dict -}}
+{{- $jwt := .Values.auth.jwt -}}
+{{- if $jwt.publicKey.value }}{{ $_ := set $own "jwt-public-key" (dict "value" $jwt.publicKey.value) }}{{ end -}}
+{{- if $jwt.secret.value }}{{ $_ := set $own "jwt-secret" (dict "value" $jwt.secret.value) }}
+{{- else if eq (include "hookbay.jwtKind" .) "generated" }}{{ $_ := set $own "jwt-secret" (dict "length" 64) }}{{ end -}}
+{{- if .Values.mysql.password.value }}{{ $_ := set $own "mysql-password" (dict "value" .Values.mysql.password.value) }}
+{{- else if and .Values.mysql.bundled.enabled (not .Values.mysql.password.existingSecret) }}{{ $_ := set $own "mysql-password" (dict "length" 32) }}{{ end -}}
+{{- if .Values.mysql.bundled.enabled -}}
+{{- $root := .Values.mysql.bundled.rootPassword -}}
+{{- if $root.value }}{{ $_ := set $own "mysql-root-password" (dict "value" $root.value) }}
+{{- else if not $root.existingSecret }}{{ $_ := set $own "mysql-root-password" (dict "length" 32) }}{{ end -}}
+{{- end -}}
+{{- if .Values.redis.password.value }}{{ $_ := set $own "redis-password" (dict "value" .Values.redis.password.value) }}
+{{- else if and .Values.redis.bundled.enabled (not .Values.redis.password.existingSecret) }}{{ $_ := set $own "redis-password" (dict "length" 32) }}{{ end -}}
+{{- if .Values.tests.token.value }}{{ $_ := set $own "test-token" (dict "value" .Values.tests.token.value) }}{{ end -}}
+{{- toJson $own -}}
+{{- end -}}
+
+{{/* "secret", "publicKey", "jwks" or "generated" (a secret, too). */}}
+{{- define "hookbay.jwtKind" -}}
+{{- $jwt := .Values.auth.jwt -}}
+{{- if or $jwt.publicKey.value $jwt.publicKey.existingSecret }}publicKey
+{{- else if $jwt.jwksUrl }}jwks
+{{- else if or $jwt.secret.value $jwt.secret.existingSecret }}secret
+{{- else }}generated
+{{- end -}}
+{{- end -}}
+
+{{/* Whether the chart makes something up; "" when not. */}}
+{{- define "hookbay.generates" -}}
+{{- range $key, $own := include "hookbay.ownCredentials" . | fromJson }}{{ if not $own.value }}{{ $key }} {{ end }}{{ end -}}
+{{- end -}}
+
+{{/*
+Changes when a given credential does, so that pods start anew. What is generated is never changed by the
+chart, and must not count: `helm template` makes it up anew each time.
+*/}}
+{{- define "hookbay.credentialsChecksum" -}}
+{{- $given := dict -}}
+{{- range $key, $own := include "hookbay.ownCredentials" . | fromJson }}{{ if $own.value }}{{ $_ := set $given $key $own.value }}{{ end }}{{ end -}}
+{{- if $given }}{{ toJson $given | sha256sum }}{{ end -}}
+{{- end -}}
+
+{{/*
+An environment variable from a credential that is kept in a Secret.
+Takes (dict "root" $ "env" NAME "credential" value "ownKey" key in the chart's Secret, "ownSecret" optional name).
+*/}}
+{{- define "hookbay.env.credential" -}}
+- name: {{ .env }}
+  valueFrom:
+    secretKeyRef:
+      {{- include "hookbay.credentialRef" . | nindent 6 }}
+{{- end -}}
+
+{{- define "hookbay.credentialRef" -}}
+{{- if .credential.existingSecret -}}
+name: {{ .credential.existingSecret }}
+key: {{ .credential.key }}
+{{- else -}}
+name: {{ .ownSecret | default (include "hookbay.fullname" .root) }}
+key: {{ .ownKey }}
+{{- end -}}
+{{- end -}}
+
+{{/* A user name is no secret, but may be in one. Takes what hookbay.env.credential takes, and "fallback". */}}
+{{- define "hookbay.env.username" -}}
+{{- if .credential.existingSecret -}}
+{{- include "hookbay.env.credential" . -}}
+{{- else -}}
+- name: {{ .env }}
+  value: {{ .credential.value | default .fallback | quote }}
+{{- end -}}
+{{- end -}}

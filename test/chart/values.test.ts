@@ -1,0 +1,136 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { readConfig } from '../../src/config.ts';
+import { BUNDLED, CHART, EXTERNAL, RELEASE, render, runHelm } from './support/helm.ts';
+import { environmentOf, isTest, one, podOf, podsOf, specOf, type Manifest } from './support/manifests.ts';
+import { chartSuite, newestHelm, tools } from './support/suite.ts';
+import type { Helm } from './support/tools.ts';
+
+interface ObjectSchema {
+  properties?: Record<string, ObjectSchema>;
+  additionalProperties?: unknown;
+  $ref?: string;
+  $defs?: Record<string, ObjectSchema>;
+}
+
+const schema = JSON.parse(readFileSync(`${CHART}/values.schema.json`, 'utf8')) as ObjectSchema;
+const resolve = (node: ObjectSchema): ObjectSchema => (node.$ref === undefined ? node : (schema.$defs?.[node.$ref.split('/').at(-1) as string] as ObjectSchema));
+
+/** Paths of closed objects' fields, in the schema's order. */
+function pathsOfSchema(node: ObjectSchema, prefix = ''): string[] {
+  const { properties, additionalProperties } = resolve(node);
+  if (properties === undefined || additionalProperties !== false) return [prefix];
+  return Object.entries(properties).flatMap(([name, child]) => pathsOfSchema(child, `${prefix}${prefix && '.'}${name}`));
+}
+
+test('the schema and values.yaml know the same values', () => {
+  const values = parse(readFileSync(`${CHART}/values.yaml`, 'utf8')) as Record<string, unknown>;
+  const get = (path: string): unknown => path.split('.').reduce<unknown>((node, name) => (node as Record<string, unknown> | null)?.[name], values);
+  // Left to Kubernetes where they are not set; `enabled` is a parent chart's.
+  const optional = /^enabled$|\.resources\.|^(api|worker)\.probes\.|\.timeouts\./;
+  expect(pathsOfSchema(schema).filter((path) => !optional.test(path) && get(path) === undefined)).toEqual([]);
+});
+
+chartSuite('values reach the processes', () => {
+  /** Variables that the chart does not set: one of two ways to say the same, and what is for `npm start` alone. */
+  const NOT_SET = ['MYSQL_URL', 'REDIS_URL', 'DATA_DIR'];
+
+  test('every setting of the README is some value', async () => {
+    const [, table = ''] = /### Configuration\n([\s\S]*?)\n\n(?:Plans|#)/.exec(readFileSync('README.md', 'utf8')) ?? [];
+    const settings = [...table.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, cell]) => [...(cell ?? '').matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name]) => name as string));
+    const keys = [['auth.jwt.jwksUrl=https://id/keys'], ['auth.jwt.publicKey.existingSecret=k'], []];
+    const renders = await Promise.all(keys.map((set) => render(newestHelm(), { set: [...EXTERNAL, 'redis.username.value=u', 'redis.password.value=p', ...set], json: ['plans={"free":{}}'] })));
+    const set = new Set(podsOf(renders.flat()).flatMap(({ spec }) => spec.containers.flatMap(({ env }) => (env ?? []).map(({ name }) => name))));
+    expect(settings.length).toBeGreaterThan(30);
+    expect(settings.filter((name) => !set.has(name) && !NOT_SET.includes(name))).toEqual([]);
+  });
+
+  test.each(['bundled.yaml', 'given-values.yaml', 'everything.yaml'])('the processes take what %s says', async (file) => {
+    const manifests = await render(newestHelm(), { file });
+    const read = (role: 'api' | 'worker' | 'migrate', kind: string, ending: string): unknown =>
+      readConfig({ JWT_SECRET: 'x'.repeat(32), ...environmentOf(manifests, podOf(manifests, kind, ending).container) }, role);
+    expect(read('api', 'Deployment', '-api')).toMatchObject({ port: 8080, internalPort: 9090, drainDelayMs: 10_000, shutdownTimeoutMs: 80_000 });
+    expect(read('worker', 'Deployment', '-worker')).toMatchObject({ internalPort: 9090, shutdownTimeoutMs: 55_000 });
+    expect(read('migrate', 'Job', '')).toBeDefined();
+  });
+
+  test('config and extraEnv replace what the chart says, the component last, each name once', async () => {
+    const manifests = await render(newestHelm(), { file: 'everything.yaml' });
+    const api = podOf(manifests, 'Deployment', '-api').container.env ?? [];
+    const names = api.map(({ name }) => name);
+    expect(names).toEqual([...new Set(names)]);
+    expect(api.find(({ name }) => name === 'LOG_LEVEL')).toHaveProperty('valueFrom.configMapKeyRef.key', 'api');
+    expect(environmentOf(manifests, { name: '', image: '', env: api })).toMatchObject({ JWT_PLAN_CLAIM: 'tier', MYSQL_POOL_SIZE: '25', INTAKE_MAX_BYTES: '134217728', LIVE_EVENTS: 'false', HTTPS_PROXY: 'http://proxy:3128' });
+    const worker = podOf(manifests, 'Deployment', '-worker').container;
+    expect(environmentOf(manifests, worker)).toMatchObject({ LOG_LEVEL: 'warn' });
+    expect(environmentOf(manifests, podOf(manifests, 'Job', '').container)).toMatchObject({ MYSQL_USER: 'owner', LOG_LEVEL: 'warn' });
+  });
+
+  test.each([
+    [[], /mysql\.host is missing .*[\s\S]*redis\.host is missing/],
+    [['mysql.host=db', ...BUNDLED], /mysql\.host and mysql\.bundled\.enabled exclude each other/],
+    [['mysql.host=db', 'redis.host=r'], /mysql\.password\.existingSecret .* is missing/],
+    [[...EXTERNAL, 'mysql.password.value=x'], /mysql\.password\.value and mysql\.password\.existingSecret exclude each other/],
+    [[...BUNDLED, 'auth.jwt.jwksUrl=https://a', 'auth.jwt.secret.existingSecret=b'], /auth\.jwt\.jwksUrl and auth\.jwt\.secret exclude each other/],
+    [[...BUNDLED, 'auth.jwt.secret.value=short'], /auth\.jwt\.secret\.value must have at least 32 bytes/],
+    [[...BUNDLED, 'redis.tls.enabled=true'], /the bundled one speaks no TLS/],
+    [[...BUNDLED, 'ingress.enabled=true'], /ingress\.hosts is missing/],
+    [[...BUNDLED, 'httpRoute.enabled=true'], /httpRoute\.parentRefs is missing/],
+    [[...BUNDLED, 'httpRoute.timeouts.request=45s'], /httpRoute\.timeouts\.request must be 0s or more than 45s/],
+    [[...BUNDLED, 'api.intakeMaxBytes=600000000'], /api\.intakeMaxBytes must be at most half/],
+    [[...BUNDLED, 'metrics.podMonitor.enabled=true', 'metrics.serviceMonitor.enabled=true'], /exclude each other, since every sample would count twice/],
+    [[...BUNDLED, 'redis.memoryRefusePercent=60'], /redisMemoryPercent must be below redis\.memoryRefusePercent/],
+    [[...BUNDLED, 'api.podLabels.app\\.kubernetes\\.io/component=x'], /api\.podLabels must not set app\.kubernetes\.io\/component/],
+    [[...BUNDLED, 'redis.prefix=a:b'], /prefix/],
+    [[...BUNDLED, 'image.digest=latest'], /digest/],
+  ])('%j is refused with a word on what to do', async (set, message) => {
+    await expect(render(newestHelm(), { set })).rejects.toThrow(message);
+  });
+
+  describe('helm test', () => {
+    const testOf = (manifests: Manifest[]): Manifest | undefined => manifests.find(isTest);
+
+    test('signs by the secret that the API checks by', async () => {
+      const { container } = podOf(await render(newestHelm(), { set: BUNDLED }), 'Pod', '-test');
+      expect(container.env?.find(({ name }) => name === 'JWT_SECRET')?.valueFrom?.secretKeyRef).toEqual({ name: 'hb-hookbay', key: 'jwt-secret' });
+      expect(container.command).toEqual(['node', '--input-type=module', '--eval']);
+      expect(container.args?.[0]?.trim()).toBe(readFileSync(`${CHART}/files/capture-test.mjs`, 'utf8').trim());
+    });
+
+    test('takes a token where it can sign none, and is left out without one', async () => {
+      const { container } = podOf(await render(newestHelm(), { file: 'public-key.yaml' }), 'Pod', '-test');
+      expect(container.env?.map(({ name }) => name)).toEqual(['API_URL', 'TOKEN']);
+      expect(testOf(await render(newestHelm(), { file: 'key-server.yaml' }))).toBeUndefined();
+    });
+  });
+
+  test('the notes say what to do next, and that what is made up needs a look into the cluster', async () => {
+    // Helm 3 shows notes to nobody without a cluster.
+    const notes = (set: string[]): Promise<string> => runHelm(tools.helms.find(({ major }) => major >= 4) as Helm, ['install', RELEASE, CHART, '--dry-run=client', ...set.flatMap((value) => ['--set', value])]);
+    const bundled = await notes(BUNDLED);
+    expect(bundled).toContain('kept in the Secret hb-hookbay: jwt-secret mysql-password mysql-root-password redis-password.');
+    expect(bundled).toMatch(/under `helm template`, Argo CD/);
+    expect(bundled).toContain('exec deploy/hb-hookbay-api -- node dist/src/main.js token --sub me');
+    const own = await notes([...EXTERNAL, 'auth.jwt.jwksUrl=https://id/keys', 'ingress.enabled=true', 'ingress.hosts={hooks.example.com}']);
+    expect(own).not.toContain('helm template');
+    expect(own).toContain('Endpoint URLs begin with http://hooks.example.com');
+    expect(own).toContain('trustProxyHops is 0');
+    expect(own).toContain('Your identity provider issues them');
+  });
+
+  test('network policies let in and out what is needed, and migration and test to the bundled stores', async () => {
+    const manifests = await render(newestHelm(), { file: 'network-policies.yaml' });
+    const sources = (name: string): string[] => {
+      const [rule] = specOf(one(manifests, 'NetworkPolicy', name), 'ingress') as { from: { podSelector?: { matchLabels: Record<string, string> } }[] }[];
+      return (rule?.from ?? []).flatMap(({ podSelector }) => podSelector?.matchLabels['app.kubernetes.io/component'] ?? []);
+    };
+    expect(sources('hookbay-mysql')).toEqual(['api', 'worker', 'migration', 'test']);
+    expect(sources('hookbay-redis')).toEqual(['api', 'worker', 'test']);
+    expect(sources('hookbay-api')).toEqual(['test']);
+    for (const name of ['mysql', 'redis']) expect(one(manifests, 'NetworkPolicy', `hookbay-${name}`).spec).not.toHaveProperty('egress');
+    const hook = await render(newestHelm(), { file: 'network-policies-hook.yaml' });
+    expect(one(hook, 'NetworkPolicy', '-migration').metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade', 'helm.sh/hook-weight': '-10' });
+    expect(JSON.stringify(one(hook, 'NetworkPolicy', '-api').spec)).toContain('{"port":8443,"protocol":"TCP"}');
+  });
+});
