@@ -10,6 +10,15 @@ export function createLog(level: string, bindings: Record<string, unknown> = {})
   return pino({ level, base: bindings, timestamp: pino.stdTimeFunctions.isoTime });
 }
 
+/** Libraries warn on the console (BullMQ of an eviction policy, ioredis of a forbidden INFO): that becomes lines like all others, and errors lose their data. */
+export function logConsole(log: Log): void {
+  const write = (level: 'warn' | 'error') => (...parts: unknown[]): void => {
+    log[level]({ console: parts.map((part) => (typeof part === 'string' ? part : describeError(part))) }, 'A library printed a message');
+  };
+  console.warn = write('warn');
+  console.error = write('error');
+}
+
 interface DriverError extends Error {
   code?: string;
   errno?: number;

@@ -1,6 +1,6 @@
 import { readConfig, ROLES, type Config, type Role } from './config.ts';
 import { UserError } from './errors.ts';
-import { createLog, describeError, type Log } from './log.ts';
+import { createLog, describeError, logConsole, type Log } from './log.ts';
 import { largestBody } from './plans.ts';
 import { createResources, type Resources } from './resources.ts';
 
@@ -41,7 +41,10 @@ async function run(role: Role, config: Config, args: string[]): Promise<void> {
   const log = createLog(role === 'local' ? 'warn' : config.logLevel, { role });
   const resources = createResources((error) => log.error({ error: describeError(error) }, 'Closing failed'));
   stopOnSignal(resources, config.shutdownTimeoutMs, log);
-  if (role !== 'local') describeCrash(log);
+  if (role !== 'local') {
+    describeCrash(log);
+    logConsole(log);
+  }
   try {
     await start(role, config, args, resources, log);
   } catch (error) {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UserError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { isForbidden } from '../redis/connections.ts';
 import type { Database } from '../store/database.ts';
 import { checkPacketSize, pendingMigrations } from '../store/migrations.ts';
 import { isUnavailable } from '../store/sql-errors.ts';
@@ -17,6 +18,7 @@ export interface StartupCheck {
 
 export interface StartupCheckOptions {
   db: Database;
+  /** Asks Redis for what this role can't do without. */
   pingRedis: () => Promise<unknown>;
   /** Whether this role can do its work without the database for a while. */
   toleratesDeadDatabase: boolean;
@@ -53,6 +55,7 @@ export function startStartupCheck({ db, pingRedis, toleratesDeadDatabase, larges
       await pingRedis();
       return undefined;
     } catch (error) {
+      if (isForbidden(error)) return `Redis forbids a command that is needed: ${(error as Error).message}`;
       return wrongPassword(error) ? 'Redis refuses the password' : 'Redis is not reachable';
     }
   }

@@ -31,7 +31,8 @@ export async function startWorkerProcess(config: Config, resources: Resources, l
 
   const unsafe = createDurabilityCheck({ redis: redis, db, mode: config.durability, log });
   const check = resources.add(
-    startStartupCheck({ db, pingRedis: () => redis.ping(), toleratesDeadDatabase: false, largestBody: largestBody(config.plans), unsafe, log }),
+    // BullMQ's workers ask for INFO, and where it is forbidden they ask again for ever, so fast that nothing else runs.
+    startStartupCheck({ db, pingRedis: () => redis.info('server'), toleratesDeadDatabase: false, largestBody: largestBody(config.plans), unsafe, log }),
     (running) => running.stop(),
   );
   let draining = false;

@@ -106,7 +106,30 @@ test('where INFO is forbidden, an api says once that it cannot see how full Redi
   const api = await start('api', { REDIS_USERNAME: 'blind', REDIS_PASSWORD: 'blind' });
   await eventually(() => said(api, /INFO is forbidden/).length > 0);
   expect(said(api, /INFO is forbidden/)).toHaveLength(1);
+  await expectJsonLines(api, 'Skipping the ready check');
 });
+
+test('where INFO is forbidden, a worker does not get ready and says what to allow', async () => {
+  await admin.call('ACL', 'SETUSER', 'blind', 'on', '>blind', '~*', '&*', '+@all', '-info');
+  const worker = closing(await startRole('worker', { ...environment.env, REDIS_USERNAME: 'blind', REDIS_PASSWORD: 'blind' }, { untilReady: false }), end);
+  const ready = async (): Promise<{ reasons?: string[] }> => (await (await fetch(`http://127.0.0.1:${worker.internalPort}/readyz`)).json()) as { reasons?: string[] };
+  await eventually(async () => (await ready()).reasons?.[0]?.includes("'info'") === true);
+  expect((await ready()).reasons).toEqual([expect.stringMatching(/^Redis forbids a command that is needed: NOPERM .*'info'/)]);
+  await admin.call('ACL', 'SETUSER', 'blind', '+info');
+  await eventually(() => said(worker, /^Worker is taking jobs$/).length === 1);
+});
+
+test('what BullMQ warns of is in the log, too', async () => {
+  await configure(WRONG);
+  await expectJsonLines(await start('worker', {}), 'Eviction policy');
+});
+
+/** All that a process printed is in lines of JSON, also what a library wrote to the console. */
+async function expectJsonLines(started: RoleProcess, fromConsole: string): Promise<void> {
+  await eventually(() => started.log.some((line) => JSON.stringify(line['console'])?.includes(fromConsole)));
+  await started.end();
+  for (const line of started.output().trim().split('\n')) expect(JSON.parse(line)).toMatchObject({ msg: expect.any(String) });
+}
 
 test('an api under strict gets ready without its database, which captures do not need', async () => {
   const { url } = await environment.startApi();

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { atMostEvery, describeError } from '../../src/log.ts';
+import { atMostEvery, describeError, logConsole, type Log } from '../../src/log.ts';
 
 describe('describeError', () => {
   test('keeps class, message, code and frames', () => {
@@ -31,6 +31,20 @@ describe('describeError', () => {
     expect(text).not.toContain('canary');
     expect(text.length).toBeGreaterThan(10);
   });
+});
+
+test('what a library prints is logged, an error without its data', () => {
+  const lines: [string, object][] = [];
+  const note = (level: string) => (fields: object): void => void lines.push([level, fields]);
+  const { warn, error } = console;
+  logConsole({ warn: note('warn'), error: note('error') } as unknown as Log);
+  console.warn('beware', 1);
+  console.error(Object.assign(new Error("Incorrect value: 'canary'"), { errno: 1366, sqlState: '22007' }));
+  Object.assign(console, { warn, error });
+  expect(lines).toEqual([
+    ['warn', { console: ['beware', { type: 'number' }] }],
+    ['error', { console: [{ type: 'Error', errno: 1366, sqlState: '22007' }] }],
+  ]);
 });
 
 test('atMostEvery writes the first of many, and then how many it left out', () => {
