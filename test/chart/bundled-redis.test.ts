@@ -46,9 +46,16 @@ chartSuite('the bundled Redis', () => {
     expect(await ended).toBe(0);
   });
 
-  test('a memory limit is needed, and is said in a unit', async () => {
-    await expect(render(newestHelm(), { set: BUNDLED, json: ['redis.bundled.resources={"limits":null}'] })).rejects.toThrow(/redis\.bundled\.resources\.limits\.memory is missing/);
-    await expect(render(newestHelm(), { set: [...BUNDLED, 'redis.bundled.resources.limits.memory=1.5Gi'] })).rejects.toThrow(/"1\.5Gi" is not a whole number of bytes/);
+  test('a memory limit is needed, as any quantity that Kubernetes takes for one', async () => {
+    for (const resources of ['{"limits":null}', 'null']) {
+      await expect(render(newestHelm(), { set: BUNDLED, json: [`redis.bundled.resources=${resources}`] })).rejects.toThrow(/redis\.bundled\.resources\.limits\.memory is missing/);
+    }
+    await expect(render(newestHelm(), { set: [...BUNDLED, 'redis.bundled.resources.limits.memory=1GB'] })).rejects.toThrow(/a memory limit is "1GB", which is no quantity like/);
+    const maxmemory = async (limit: string): Promise<string | undefined> =>
+      podOf(await render(newestHelm(), { set: BUNDLED, json: [`redis.bundled.resources.limits.memory=${limit}`] }), 'StatefulSet', 'redis').container.args?.at(-1);
+    expect(await maxmemory('"1.5Gi"')).toBe(String(Math.floor(1.5 * 2 ** 30 * 0.6)));
+    expect(await maxmemory('"2G"')).toBe('1200000000');
+    expect(await maxmemory('4294967296')).toBe(String(Math.floor(2 ** 32 * 0.6)));
   });
 });
 

@@ -77,6 +77,7 @@ chartSuite('values reach the processes', () => {
     [[...BUNDLED, 'redis.tls.enabled=true'], /the bundled one speaks no TLS/],
     [[...BUNDLED, 'ingress.enabled=true'], /ingress\.hosts is missing/],
     [[...BUNDLED, 'httpRoute.enabled=true'], /httpRoute\.parentRefs is missing/],
+    [[...BUNDLED, 'ingress.enabled=true', 'ingress.hosts={*.example.com}'], /baseUrl is missing: nobody can call \*\.example\.com/],
     [[...BUNDLED, 'httpRoute.timeouts.request=45s'], /httpRoute\.timeouts\.request must be 0s or more than 45s/],
     [[...BUNDLED, 'api.intakeMaxBytes=600000000'], /api\.intakeMaxBytes must be at most half/],
     [[...BUNDLED, 'metrics.podMonitor.enabled=true', 'metrics.serviceMonitor.enabled=true'], /exclude each other, since every sample would count twice/],
@@ -86,6 +87,45 @@ chartSuite('values reach the processes', () => {
     [[...BUNDLED, 'image.digest=latest'], /digest/],
   ])('%j is refused with a word on what to do', async (set, message) => {
     await expect(render(newestHelm(), { set })).rejects.toThrow(message);
+  });
+
+  test('the least and the most that the schema allows are what the processes allow', async () => {
+    const bounds: Record<string, [minimum: number, maximum: number]> = {
+      trustProxyHops: [0, 20],
+      expiredGraceHours: [0, 8_760],
+      'rateLimits.apiPerMinute': [0, 1_000_000_000],
+      'rateLimits.verifyPerMinute': [0, 1_000_000_000],
+      'live.maxSocketsPerUser': [1, 1_000_000],
+      'live.maxBufferedBytes': [2 ** 20, 2 ** 30],
+      'mysql.poolSize': [2, 1_000],
+      'redis.db': [0, 1_000_000],
+      'redis.memoryRefusePercent': [30, 100],
+      'api.intakeMaxBytes': [2 ** 20, 2 ** 40],
+      'worker.concurrency': [1, 1_000],
+      'worker.jobLockMs': [1_000, 600_000],
+    };
+    const others = ['api.resources.limits.memory=4Ti', 'metrics.prometheusRule.thresholds.redisMemoryPercent=29'];
+    for (const i of [0, 1] as const) {
+      const set = Object.entries(bounds).map(([path, pair]) => `${path}=${pair[i]}`);
+      const manifests = await render(newestHelm(), { set: [...BUNDLED, ...others, ...set] });
+      for (const role of ['api', 'worker'] as const) expect(readConfig(environmentOf(manifests, podOf(manifests, 'Deployment', `-${role}`).container), role)).toBeDefined();
+      const beyond = Object.entries(bounds).map(([path, pair]) => `${path}=${pair[i] + (i === 0 ? -1 : 1)}`);
+      const refusal = await render(newestHelm(), { set: [...BUNDLED, ...others, ...beyond] }).then(() => '', String);
+      for (const path of Object.keys(bounds)) expect(refusal, path).toContain(`'/${path.replaceAll('.', '/')}'`);
+    }
+  });
+
+  test('limits that are taken away, a Recreate strategy, and names that YAML would take for something else', async () => {
+    const manifests = await render(newestHelm(), {
+      set: ['mysql.host=db', 'redis.host=cache', 'worker.strategy.type=Recreate'],
+      json: ['api.resources=null', 'mysql.password={"existingSecret":"123","key":"on"}', 'priorityClassName="1e3"'],
+    });
+    expect(specOf(one(manifests, 'Deployment', '-worker'), 'strategy')).toEqual({ type: 'Recreate' });
+    const { spec, container } = podOf(manifests, 'Deployment', '-api');
+    expect(container.env?.find(({ name }) => name === 'MYSQL_PASSWORD')?.valueFrom?.secretKeyRef).toEqual({ name: '123', key: 'on' });
+    expect(spec).toMatchObject({ priorityClassName: '1e3' });
+    const bundled = await render(newestHelm(), { set: [...BUNDLED, 'redis.bundled.persistence.storageClass=-'] });
+    expect(JSON.stringify(one(bundled, 'StatefulSet', '-redis').spec)).toContain('"storageClassName":"-"');
   });
 
   describe('helm test', () => {

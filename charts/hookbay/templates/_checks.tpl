@@ -24,6 +24,9 @@ What values.schema.json can say is said there.
 {{- if and .Values.migrations.enabled .Values.mysql.bundled.enabled (eq .Values.migrations.mode "hook") }}
 - migrations.mode=hook can't work with mysql.bundled.enabled, as hooks run before the database is there; use job or auto
 {{- end }}
+{{- if and .Values.mysql.bundled.enabled (eq .Values.mysql.username.value "root") }}
+- mysql.username.value must not be root with the bundled MySQL, whose image refuses it
+{{- end }}
 {{- with .Values.redis }}
 {{- if and .bundled.enabled .tls.enabled }}
 - redis.tls.enabled is for an external Redis; the bundled one speaks no TLS
@@ -31,7 +34,7 @@ What values.schema.json can say is said there.
 {{- if and .bundled.enabled (or .username.value .username.existingSecret) }}
 - redis.username is for an external Redis; the bundled one has the default user alone
 {{- end }}
-{{- if and .bundled.enabled (not (dig "limits" "memory" "" .bundled.resources)) }}
+{{- if and .bundled.enabled (not (include "hookbay.memoryLimit" .bundled)) }}
 - redis.bundled.resources.limits.memory is missing; maxmemory is a share of it
 {{- end }}
 {{- end }}
@@ -58,6 +61,10 @@ What values.schema.json can say is said there.
 {{- if and .Values.ingress.enabled (not .Values.ingress.hosts) }}
 - ingress.hosts is missing
 {{- end }}
+{{- $address := include "hookbay.baseUrl" . }}
+{{- if contains "*" $address }}
+- {{ printf "baseUrl is missing: nobody can call %s" (regexReplaceAll "^https?://" $address "") | quote }}
+{{- end }}
 {{- if and .Values.httpRoute.enabled (not .Values.httpRoute.parentRefs) }}
 - httpRoute.parentRefs is missing
 {{- end }}
@@ -76,8 +83,8 @@ What values.schema.json can say is said there.
 - {{ printf "%s.terminationGracePeriodSeconds must be at least %d: preStop, drain, 10 s for work in hand and 5 s to spare" $role (add (int64 $values.preStopSleepSeconds) (int64 $needed) 5) | quote }}
 {{- end }}
 {{- end }}
-{{- with dig "limits" "memory" "" .Values.api.resources }}
-{{- if gt (mul 2 (int64 $.Values.api.intakeMaxBytes)) (include "hookbay.bytes" . | int64) }}
+{{- with include "hookbay.memoryLimit" .Values.api }}
+{{- if gt (mul 2 (int64 $.Values.api.intakeMaxBytes)) (int64 .) }}
 - api.intakeMaxBytes must be at most half of api.resources.limits.memory
 {{- end }}
 {{- end }}
