@@ -60,6 +60,17 @@ chartSuite('the bundled Redis', () => {
 });
 
 chartSuite('the bundled MySQL', () => {
+  test('keeps its data in a folder of the volume: a new file system has a lost+found, and MySQL starts in no folder that is not empty', async () => {
+    const { container } = podOf(await render(newestHelm(), { set: BUNDLED }), 'StatefulSet', 'mysql');
+    const mounts = container.volumeMounts?.map(({ mountPath }) => mountPath);
+    expect(mounts).toEqual(expect.arrayContaining(['/var/lib/mysql', '/var/lib/mysql-files']));
+    expect(container.args).toContain('--datadir=/var/lib/mysql/data');
+  });
+
+  test('is not asked for a user that its image refuses', async () => {
+    await expect(render(newestHelm(), { set: [...BUNDLED, 'mysql.username.value=root'] })).rejects.toThrow(/mysql\.username\.value must not be root/);
+  });
+
   test('is asked by TCP with a password that is no argument, and keeps what it acknowledged', async () => {
     const { container } = podOf(await render(newestHelm(), { set: BUNDLED }), 'StatefulSet', 'mysql');
     for (const probe of [container.startupProbe, container.readinessProbe]) {
