@@ -55,6 +55,15 @@ chartSuite('values reach the processes', () => {
     expect(read('migrate', 'Job', '')).toBeDefined();
   });
 
+  test('every process trusts the private authority, the migration too', async () => {
+    const manifests = await render(newestHelm(), { set: [...EXTERNAL, 'mysql.tls.enabled=true', 'extraCa.existingSecret=private-ca'] });
+    for (const [kind, ending] of [['Deployment', '-api'], ['Deployment', '-worker'], ['Job', '-migrate']] as const) {
+      const { container } = podOf(manifests, kind, ending);
+      expect(environmentOf(manifests, container), ending).toMatchObject({ MYSQL_TLS: 'true', NODE_EXTRA_CA_CERTS: '/etc/hookbay/ca/ca.crt' });
+      expect(container.volumeMounts?.map(({ mountPath }) => mountPath), ending).toContain('/etc/hookbay/ca');
+    }
+  });
+
   test('config and extraEnv replace what the chart says, the component last, each name once', async () => {
     const manifests = await render(newestHelm(), { file: 'everything.yaml' });
     const api = podOf(manifests, 'Deployment', '-api').container.env ?? [];
@@ -74,7 +83,7 @@ chartSuite('values reach the processes', () => {
     [[...EXTERNAL, 'mysql.password.value=x'], /mysql\.password\.value and mysql\.password\.existingSecret exclude each other/],
     [[...BUNDLED, 'auth.jwt.jwksUrl=https://a', 'auth.jwt.secret.existingSecret=b'], /auth\.jwt\.jwksUrl and auth\.jwt\.secret exclude each other/],
     [[...BUNDLED, 'auth.jwt.secret.value=short'], /auth\.jwt\.secret\.value must have at least 32 bytes/],
-    [[...BUNDLED, 'redis.tls.enabled=true'], /the bundled one speaks no TLS/],
+    [[...BUNDLED, 'mysql.tls.enabled=true', 'redis.tls.enabled=true'], /mysql\.tls\.enabled is for [\s\S]*redis\.tls\.enabled is for an external store; the bundled one speaks no TLS/],
     [[...BUNDLED, 'ingress.enabled=true'], /ingress\.hosts is missing/],
     [[...BUNDLED, 'httpRoute.enabled=true'], /httpRoute\.parentRefs is missing/],
     [[...BUNDLED, 'ingress.enabled=true', 'ingress.hosts={*.example.com}'], /baseUrl is missing: nobody can call \*\.example\.com/],

@@ -17,6 +17,9 @@ What values.schema.json can say is said there.
 {{- else if not (or $values.host $values.bundled.enabled) }}
 - {{ printf "%s.host is missing (%s), or %s.bundled.enabled=true for an evaluation" $store $example $store | quote }}
 {{- end }}
+{{- if and $values.bundled.enabled $values.tls.enabled }}
+- {{ printf "%s.tls.enabled is for an external store; the bundled one speaks no TLS" $store | quote }}
+{{- end }}
 {{- end }}
 {{- if and .Values.mysql.host (not .Values.mysql.password.value) (not .Values.mysql.password.existingSecret) }}
 - mysql.password.existingSecret (or mysql.password.value) is missing
@@ -28,9 +31,6 @@ What values.schema.json can say is said there.
 - mysql.username.value must not be root with the bundled MySQL, whose image refuses it
 {{- end }}
 {{- with .Values.redis }}
-{{- if and .bundled.enabled .tls.enabled }}
-- redis.tls.enabled is for an external Redis; the bundled one speaks no TLS
-{{- end }}
 {{- if and .bundled.enabled (or .username.value .username.existingSecret) }}
 - redis.username is for an external Redis; the bundled one has the default user alone
 {{- end }}
