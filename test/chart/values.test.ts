@@ -87,6 +87,10 @@ chartSuite('values reach the processes', () => {
     [[...BUNDLED, 'ingress.enabled=true'], /ingress\.hosts is missing/],
     [[...BUNDLED, 'httpRoute.enabled=true'], /httpRoute\.parentRefs is missing/],
     [[...BUNDLED, 'ingress.enabled=true', 'ingress.hosts={*.example.com}'], /baseUrl is missing: nobody can call \*\.example\.com/],
+    [[...BUNDLED, 'httpRoute.enabled=true', 'httpRoute.parentRefs[0].name=public'], /baseUrl is missing: httpRoute has no hostnames/],
+    [[...BUNDLED, 'config.INTERNAL_PORT=1', 'config.PORT=2'], /config must not set INTERNAL_PORT[\s\S]*config must not set PORT/],
+    [[...BUNDLED, 'nameOverride=Web_Hook'], /nameOverride/],
+    [[...BUNDLED, 'fullnameOverride=2nd'], /fullnameOverride/],
     [[...BUNDLED, 'httpRoute.timeouts.request=45s'], /httpRoute\.timeouts\.request must be 0s or more than 45s/],
     [[...BUNDLED, 'api.intakeMaxBytes=600000000'], /api\.intakeMaxBytes must be at most half/],
     [[...BUNDLED, 'metrics.podMonitor.enabled=true', 'metrics.serviceMonitor.enabled=true'], /exclude each other, since every sample would count twice/],
@@ -121,6 +125,13 @@ chartSuite('values reach the processes', () => {
       const beyond = Object.entries(bounds).map(([path, pair]) => `${path}=${pair[i] + (i === 0 ? -1 : 1)}`);
       const refusal = await render(newestHelm(), { set: [...BUNDLED, ...others, ...beyond] }).then(() => '', String);
       for (const path of Object.keys(bounds)) expect(refusal, path).toContain(`'/${path.replaceAll('.', '/')}'`);
+    }
+  });
+
+  test('common labels stand beside the chart’s, and leave alone what selectors and Helm go by', async () => {
+    const manifests = await render(newestHelm(), { set: BUNDLED, json: ['commonLabels={"app.kubernetes.io/name":"x","app.kubernetes.io/managed-by":"me","app.kubernetes.io/part-of":"platform","team":"a"}'] });
+    for (const { kind, metadata } of manifests.filter((manifest) => !isTest(manifest))) {
+      expect(metadata.labels, kind).toMatchObject({ 'app.kubernetes.io/name': 'hookbay', 'app.kubernetes.io/managed-by': 'Helm', 'app.kubernetes.io/part-of': 'platform', team: 'a' });
     }
   });
 

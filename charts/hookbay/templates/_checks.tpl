@@ -62,6 +62,9 @@ What values.schema.json can say is said there.
 - ingress.hosts is missing
 {{- end }}
 {{- $address := include "hookbay.baseUrl" . }}
+{{- if and .Values.httpRoute.enabled (not .Values.httpRoute.hostnames) (not .Values.baseUrl) (not .Values.ingress.enabled) }}
+- "baseUrl is missing: httpRoute has no hostnames to make it of"
+{{- end }}
 {{- if contains "*" $address }}
 - {{ printf "baseUrl is missing: nobody can call %s" (regexReplaceAll "^https?://" $address "") | quote }}
 {{- end }}
@@ -86,6 +89,11 @@ What values.schema.json can say is said there.
 {{- with include "hookbay.memoryLimit" .Values.api }}
 {{- if gt (mul 2 (int64 $.Values.api.intakeMaxBytes)) (int64 .) }}
 - api.intakeMaxBytes must be at most half of api.resources.limits.memory
+{{- end }}
+{{- end }}
+{{- range $name := list "INTERNAL_PORT" "PORT" }}
+{{- if hasKey $.Values.config $name }}
+- {{ printf "config must not set %s: probes, Services and monitors go by it (service.port is the Service's)" $name | quote }}
 {{- end }}
 {{- end }}
 {{- if and .Values.worker.autoscaling.enabled .Values.worker.keda.enabled }}
