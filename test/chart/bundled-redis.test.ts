@@ -67,8 +67,13 @@ chartSuite('the bundled MySQL', () => {
     expect(container.args).toContain('--datadir=/var/lib/mysql/data');
   });
 
-  test('is not asked for a user that its image refuses', async () => {
+  test('is not asked for what its image refuses: it writes user and passwords into SQL as they are', async () => {
     await expect(render(newestHelm(), { set: [...BUNDLED, 'mysql.username.value=root'] })).rejects.toThrow(/mysql\.username\.value must not be root/);
+    for (const password of ["a'b", 'a"b', 'a\\b']) {
+      for (const name of ['mysql.password', 'mysql.bundled.rootPassword']) {
+        await expect(render(newestHelm(), { set: BUNDLED, json: [`${name}.value=${JSON.stringify(password)}`] }), `${name} ${password}`).rejects.toThrow(`${name}.value must not have`);
+      }
+    }
   });
 
   test('is asked by TCP with a password that is no argument, and keeps what it acknowledged', async () => {

@@ -30,6 +30,11 @@ What values.schema.json can say is said there.
 {{- if and .Values.mysql.bundled.enabled (eq .Values.mysql.username.value "root") }}
 - mysql.username.value must not be root with the bundled MySQL, whose image refuses it
 {{- end }}
+{{- range $name, $credential := dict "mysql.password" .Values.mysql.password "mysql.bundled.rootPassword" .Values.mysql.bundled.rootPassword }}
+{{- if and $.Values.mysql.bundled.enabled (regexMatch "['\"\\\\]" $credential.value) }}
+- {{ printf "%s.value must not have quotes or backslashes with the bundled MySQL, whose image writes it into SQL as it is" $name | quote }}
+{{- end }}
+{{- end }}
 {{- with .Values.redis }}
 {{- if and .bundled.enabled (or .username.value .username.existingSecret) }}
 - redis.username is for an external Redis; the bundled one has the default user alone
