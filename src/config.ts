@@ -23,6 +23,7 @@ export const ROLES = ['api', 'worker', 'migrate', 'token', 'dead-letters', 'heal
 export type Role = (typeof ROLES)[number];
 
 export interface MysqlConfig extends MysqlAddress {
+  tls: boolean;
   /** Connections that one process opens at most. */
   poolSize: number;
 }
@@ -133,6 +134,7 @@ export function readConfig(env: Env, role: Role): Config {
       user: mysqlUrl?.user ?? get(text('MYSQL_USER', 'a user name'), 'hookbay'),
       password: mysqlUrl?.password ?? get(text('MYSQL_PASSWORD', 'a password'), ''),
       database: mysqlUrl?.database ?? get(text('MYSQL_DATABASE', 'a database name'), 'hookbay'),
+      tls: get(boolean('MYSQL_TLS'), false),
       poolSize: get(integer('MYSQL_POOL_SIZE', 2, 1000), 10),
     },
     redis: {

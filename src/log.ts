@@ -15,8 +15,7 @@ export function logConsole(log: Log): void {
   const write = (level: 'warn' | 'error') => (...parts: unknown[]): void => {
     log[level]({ console: parts.map((part) => (typeof part === 'string' ? part : describeError(part))) }, 'A library printed a message');
   };
-  console.warn = write('warn');
-  console.error = write('error');
+  Object.assign(console, { warn: write('warn'), error: write('error') });
 }
 
 interface DriverError extends Error {

@@ -74,6 +74,9 @@ export const MYSQL_URL: Setting<MysqlAddress | undefined> = {
     const url = parseUrl(value, ['mysql:', 'mariadb:']);
     const database = decodeURIComponent(url.pathname.slice(1));
     if (database === '') throw new Error('the database name is missing');
+    // Other clients take it for a request that must not go unheard.
+    const tls = [...url.searchParams.keys()].find((name) => /ssl|tls/i.test(name));
+    if (tls !== undefined) throw new Error(`${tls} is not read here; set MYSQL_TLS=true`);
     return {
       host: hostOf(url),
       port: url.port === '' ? 3306 : Number(url.port),

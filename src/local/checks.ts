@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { MysqlConfig, RedisConfig } from '../config.ts';
 import { UserError } from '../errors.ts';
+import { tlsOptions } from '../redis/connections.ts';
 import type { Database } from '../store/database.ts';
 
 /*
@@ -69,7 +70,7 @@ async function checkRedis({ host, port, username, password, db, tls }: RedisConf
     host, port, db, lazyConnect: true, connectTimeout: 3_000, commandTimeout: 3_000, maxRetriesPerRequest: 0, retryStrategy: () => null,
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
-    ...(tls && { tls: { servername: host } }),
+    ...tlsOptions({ tls, host }),
   });
   let problem = '';
   redis.on('error', (error: Error) => (problem ||= error.message));

@@ -61,7 +61,7 @@ export async function startMysql(
   const asUser = process.getuid?.() === 0 ? [`--user=${userInfo().username}`] : [];
   if (!existsSync(dataFolder)) await step('Preparing a private database', () => initialize(programs.database, dataFolder, asUser));
 
-  const config: MysqlConfig = { host: HOST, port: port ?? (await freePort()), user: 'hookbay', password, database: DATABASE, poolSize: 10 };
+  const config: MysqlConfig = { host: HOST, port: port ?? (await freePort()), user: 'hookbay', password, database: DATABASE, tls: false, poolSize: 10 };
   const initFile = join(dataDir, 'mysql-init.sql');
   writeFileSync(initFile, accounts(password), { mode: 0o600 });
   const logFile = join(dataDir, 'mysql.log');

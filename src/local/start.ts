@@ -95,6 +95,7 @@ function roleEnvironment(config: Config, { mysql, redis }: Stores, jwtSecret: st
     MYSQL_USER: mysql.user,
     MYSQL_PASSWORD: mysql.password,
     MYSQL_DATABASE: mysql.database,
+    MYSQL_TLS: String(mysql.tls),
     REDIS_URL: '',
     REDIS_HOST: redis.host,
     REDIS_PORT: String(redis.port),

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { Redis, type RedisOptions } from 'ioredis';
 import type { RedisConfig } from '../config.ts';
 import { withDeadline } from '../deadline.ts';
@@ -40,7 +41,7 @@ export function openRedis(config: RedisConfig, role: RedisRole, log: Log): Redis
   };
   if (config.username !== undefined) options.username = config.username;
   if (config.password !== undefined) options.password = config.password;
-  if (config.tls) options.tls = { servername: config.host };
+  Object.assign(options, tlsOptions(config));
   const redis = new Redis({ ...options, replyMapping: 'legacy' });
   let down = false;
   redis.on('error', (error: Error) => {
@@ -52,6 +53,11 @@ export function openRedis(config: RedisConfig, role: RedisRole, log: Log): Redis
     down = false;
   });
   return redis;
+}
+
+/** An address is no server name, and Node throws where it is given for one. */
+export function tlsOptions({ tls, host }: Pick<RedisConfig, 'tls' | 'host'>): Pick<RedisOptions, 'tls'> {
+  return tls ? { tls: isIP(host) === 0 ? { servername: host } : {} } : {};
 }
 
 /**

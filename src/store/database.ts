@@ -40,6 +40,8 @@ export function openDatabase(config: MysqlConfig): Database {
     user: config.user,
     password: config.password,
     database: config.database,
+    // Without this the driver takes any certificate of a trusted authority, whoever it was made for.
+    ...(config.tls && { ssl: { verifyIdentity: true, minVersion: 'TLSv1.2' } }),
     connectionLimit: config.poolSize,
     maxIdle: config.poolSize,
     idleTimeout: 60_000,

@@ -46,13 +46,36 @@ chartSuite('the bundled Redis', () => {
     expect(await ended).toBe(0);
   });
 
-  test('a memory limit is needed, and is said in a unit', async () => {
-    await expect(render(newestHelm(), { set: BUNDLED, json: ['redis.bundled.resources={"limits":null}'] })).rejects.toThrow(/redis\.bundled\.resources\.limits\.memory is missing/);
-    await expect(render(newestHelm(), { set: [...BUNDLED, 'redis.bundled.resources.limits.memory=1.5Gi'] })).rejects.toThrow(/"1\.5Gi" is not a whole number of bytes/);
+  test('a memory limit is needed, as any quantity that Kubernetes takes for one', async () => {
+    for (const resources of ['{"limits":null}', 'null']) {
+      await expect(render(newestHelm(), { set: BUNDLED, json: [`redis.bundled.resources=${resources}`] })).rejects.toThrow(/redis\.bundled\.resources\.limits\.memory is missing/);
+    }
+    await expect(render(newestHelm(), { set: [...BUNDLED, 'redis.bundled.resources.limits.memory=1GB'] })).rejects.toThrow(/a memory limit is "1GB", which is no quantity like/);
+    const maxmemory = async (limit: string): Promise<string | undefined> =>
+      podOf(await render(newestHelm(), { set: BUNDLED, json: [`redis.bundled.resources.limits.memory=${limit}`] }), 'StatefulSet', 'redis').container.args?.at(-1);
+    expect(await maxmemory('"1.5Gi"')).toBe(String(Math.floor(1.5 * 2 ** 30 * 0.6)));
+    expect(await maxmemory('"2G"')).toBe('1200000000');
+    expect(await maxmemory('4294967296')).toBe(String(Math.floor(2 ** 32 * 0.6)));
   });
 });
 
 chartSuite('the bundled MySQL', () => {
+  test('keeps its data in a folder of the volume: a new file system has a lost+found, and MySQL starts in no folder that is not empty', async () => {
+    const { container } = podOf(await render(newestHelm(), { set: BUNDLED }), 'StatefulSet', 'mysql');
+    const mounts = container.volumeMounts?.map(({ mountPath }) => mountPath);
+    expect(mounts).toEqual(expect.arrayContaining(['/var/lib/mysql', '/var/lib/mysql-files']));
+    expect(container.args).toContain('--datadir=/var/lib/mysql/data');
+  });
+
+  test('is not asked for what its image refuses: it writes user and passwords into SQL as they are', async () => {
+    await expect(render(newestHelm(), { set: [...BUNDLED, 'mysql.username.value=root'] })).rejects.toThrow(/mysql\.username\.value must not be root/);
+    for (const password of ["a'b", 'a"b', 'a\\b']) {
+      for (const name of ['mysql.password', 'mysql.bundled.rootPassword']) {
+        await expect(render(newestHelm(), { set: BUNDLED, json: [`${name}.value=${JSON.stringify(password)}`] }), `${name} ${password}`).rejects.toThrow(`${name}.value must not have`);
+      }
+    }
+  });
+
   test('is asked by TCP with a password that is no argument, and keeps what it acknowledged', async () => {
     const { container } = podOf(await render(newestHelm(), { set: BUNDLED }), 'StatefulSet', 'mysql');
     for (const probe of [container.startupProbe, container.readinessProbe]) {

@@ -28,6 +28,13 @@ eachHelm('complaints about charts', (helm) => {
       await expect(render(helm, { set: [...BUNDLED, 'migrations.mode=hook'] })).rejects.toThrow(/migrations\.mode=hook can't work with mysql\.bundled\.enabled/);
     });
 
+    test('the Job goes on trying until its deadline, however long the database takes to come: a failed one is not run again by an upgrade', async () => {
+      const { backoffLimit, activeDeadlineSeconds } = migrationOf(await render(helm, { set: BUNDLED })).spec as { backoffLimit: number; activeDeadlineSeconds: number };
+      // Kubernetes waits 10 s before the second try, and twice as long before each further one, up to six minutes.
+      const waits = Array.from({ length: backoffLimit }, (_, i) => Math.min(10 * 2 ** i, 360));
+      expect(waits.reduce((sum, wait) => sum + wait)).toBeGreaterThanOrEqual(activeDeadlineSeconds);
+    });
+
     test('a given password reaches the hook by a copy that is an earlier hook, and goes afterwards', async () => {
       const manifests = await render(helm, { file: 'given-values.yaml' });
       const reference = podOf(manifests, 'Job', '-migrate').container.env?.find(({ name }) => name === 'MYSQL_PASSWORD')?.valueFrom?.secretKeyRef;

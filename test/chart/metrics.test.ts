@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, expect, test } from 'vitest';
+import { createMetrics } from '../../src/metrics.ts';
 import { CHART, render } from './support/helm.ts';
 import { one, podsOf, selects, specOf, type Manifest } from './support/manifests.ts';
 import { chartSuite, newestHelm } from './support/suite.ts';
@@ -63,6 +64,14 @@ function unknownIn(expression: string): string[] {
   const known = ['namespace', 'pod', ...metrics.flatMap((name) => METRICS[name] ?? [])];
   return [...metrics.filter((name) => !(name in METRICS)), ...labels.filter((label) => !known.includes(label)), ...(metrics.length === 0 ? ['no metric'] : [])];
 }
+
+test('the processes have these metrics, and no others of Hookbay', async () => {
+  const registries = [createMetrics('api'), createMetrics('worker')].map(({ registry }) => registry);
+  const known = (await Promise.all(registries.map((registry) => registry.getMetricsAsJSON()))).flat().map(({ name }) => name);
+  const foreign = /^(up$|kube_)/;
+  expect(Object.keys(METRICS).filter((name) => !foreign.test(name) && !known.includes(name))).toEqual([]);
+  expect(known.filter((name) => name.startsWith('hookbay_') && !(name in METRICS))).toEqual([]);
+});
 
 test('a metric or label that there is none of is noticed', () => {
   expect(unknownIn('max(hookbay_queue_job{queue="capture"})')).toEqual(['hookbay_queue_job', 'queue']);

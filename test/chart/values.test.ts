@@ -55,6 +55,15 @@ chartSuite('values reach the processes', () => {
     expect(read('migrate', 'Job', '')).toBeDefined();
   });
 
+  test('every process trusts the private authority, the migration too', async () => {
+    const manifests = await render(newestHelm(), { set: [...EXTERNAL, 'mysql.tls.enabled=true', 'extraCa.existingSecret=private-ca'] });
+    for (const [kind, ending] of [['Deployment', '-api'], ['Deployment', '-worker'], ['Job', '-migrate']] as const) {
+      const { container } = podOf(manifests, kind, ending);
+      expect(environmentOf(manifests, container), ending).toMatchObject({ MYSQL_TLS: 'true', NODE_EXTRA_CA_CERTS: '/etc/hookbay/ca/ca.crt' });
+      expect(container.volumeMounts?.map(({ mountPath }) => mountPath), ending).toContain('/etc/hookbay/ca');
+    }
+  });
+
   test('config and extraEnv replace what the chart says, the component last, each name once', async () => {
     const manifests = await render(newestHelm(), { file: 'everything.yaml' });
     const api = podOf(manifests, 'Deployment', '-api').container.env ?? [];
@@ -74,9 +83,14 @@ chartSuite('values reach the processes', () => {
     [[...EXTERNAL, 'mysql.password.value=x'], /mysql\.password\.value and mysql\.password\.existingSecret exclude each other/],
     [[...BUNDLED, 'auth.jwt.jwksUrl=https://a', 'auth.jwt.secret.existingSecret=b'], /auth\.jwt\.jwksUrl and auth\.jwt\.secret exclude each other/],
     [[...BUNDLED, 'auth.jwt.secret.value=short'], /auth\.jwt\.secret\.value must have at least 32 bytes/],
-    [[...BUNDLED, 'redis.tls.enabled=true'], /the bundled one speaks no TLS/],
+    [[...BUNDLED, 'mysql.tls.enabled=true', 'redis.tls.enabled=true'], /mysql\.tls\.enabled is for [\s\S]*redis\.tls\.enabled is for an external store; the bundled one speaks no TLS/],
     [[...BUNDLED, 'ingress.enabled=true'], /ingress\.hosts is missing/],
     [[...BUNDLED, 'httpRoute.enabled=true'], /httpRoute\.parentRefs is missing/],
+    [[...BUNDLED, 'ingress.enabled=true', 'ingress.hosts={*.example.com}'], /baseUrl is missing: nobody can call \*\.example\.com/],
+    [[...BUNDLED, 'httpRoute.enabled=true', 'httpRoute.parentRefs[0].name=public'], /baseUrl is missing: httpRoute has no hostnames/],
+    [[...BUNDLED, 'config.INTERNAL_PORT=1', 'config.PORT=2'], /config must not set INTERNAL_PORT[\s\S]*config must not set PORT/],
+    [[...BUNDLED, 'nameOverride=Web_Hook'], /nameOverride/],
+    [[...BUNDLED, 'fullnameOverride=2nd'], /fullnameOverride/],
     [[...BUNDLED, 'httpRoute.timeouts.request=45s'], /httpRoute\.timeouts\.request must be 0s or more than 45s/],
     [[...BUNDLED, 'api.intakeMaxBytes=600000000'], /api\.intakeMaxBytes must be at most half/],
     [[...BUNDLED, 'metrics.podMonitor.enabled=true', 'metrics.serviceMonitor.enabled=true'], /exclude each other, since every sample would count twice/],
@@ -86,6 +100,52 @@ chartSuite('values reach the processes', () => {
     [[...BUNDLED, 'image.digest=latest'], /digest/],
   ])('%j is refused with a word on what to do', async (set, message) => {
     await expect(render(newestHelm(), { set })).rejects.toThrow(message);
+  });
+
+  test('the least and the most that the schema allows are what the processes allow', async () => {
+    const bounds: Record<string, [minimum: number, maximum: number]> = {
+      trustProxyHops: [0, 20],
+      expiredGraceHours: [0, 8_760],
+      'rateLimits.apiPerMinute': [0, 1_000_000_000],
+      'rateLimits.verifyPerMinute': [0, 1_000_000_000],
+      'live.maxSocketsPerUser': [1, 1_000_000],
+      'live.maxBufferedBytes': [2 ** 20, 2 ** 30],
+      'mysql.poolSize': [2, 1_000],
+      'redis.db': [0, 1_000_000],
+      'redis.memoryRefusePercent': [30, 100],
+      'api.intakeMaxBytes': [2 ** 20, 2 ** 40],
+      'worker.concurrency': [1, 1_000],
+      'worker.jobLockMs': [1_000, 600_000],
+    };
+    const others = ['api.resources.limits.memory=4Ti', 'metrics.prometheusRule.thresholds.redisMemoryPercent=29'];
+    for (const i of [0, 1] as const) {
+      const set = Object.entries(bounds).map(([path, pair]) => `${path}=${pair[i]}`);
+      const manifests = await render(newestHelm(), { set: [...BUNDLED, ...others, ...set] });
+      for (const role of ['api', 'worker'] as const) expect(readConfig(environmentOf(manifests, podOf(manifests, 'Deployment', `-${role}`).container), role)).toBeDefined();
+      const beyond = Object.entries(bounds).map(([path, pair]) => `${path}=${pair[i] + (i === 0 ? -1 : 1)}`);
+      const refusal = await render(newestHelm(), { set: [...BUNDLED, ...others, ...beyond] }).then(() => '', String);
+      for (const path of Object.keys(bounds)) expect(refusal, path).toContain(`'/${path.replaceAll('.', '/')}'`);
+    }
+  });
+
+  test('common labels stand beside the chart’s, and leave alone what selectors and Helm go by', async () => {
+    const manifests = await render(newestHelm(), { set: BUNDLED, json: ['commonLabels={"app.kubernetes.io/name":"x","app.kubernetes.io/managed-by":"me","app.kubernetes.io/part-of":"platform","team":"a"}'] });
+    for (const { kind, metadata } of manifests.filter((manifest) => !isTest(manifest))) {
+      expect(metadata.labels, kind).toMatchObject({ 'app.kubernetes.io/name': 'hookbay', 'app.kubernetes.io/managed-by': 'Helm', 'app.kubernetes.io/part-of': 'platform', team: 'a' });
+    }
+  });
+
+  test('limits that are taken away, a Recreate strategy, and names that YAML would take for something else', async () => {
+    const manifests = await render(newestHelm(), {
+      set: ['mysql.host=db', 'redis.host=cache', 'worker.strategy.type=Recreate'],
+      json: ['api.resources=null', 'mysql.password={"existingSecret":"123","key":"on"}', 'priorityClassName="1e3"'],
+    });
+    expect(specOf(one(manifests, 'Deployment', '-worker'), 'strategy')).toEqual({ type: 'Recreate' });
+    const { spec, container } = podOf(manifests, 'Deployment', '-api');
+    expect(container.env?.find(({ name }) => name === 'MYSQL_PASSWORD')?.valueFrom?.secretKeyRef).toEqual({ name: '123', key: 'on' });
+    expect(spec).toMatchObject({ priorityClassName: '1e3' });
+    const bundled = await render(newestHelm(), { set: [...BUNDLED, 'redis.bundled.persistence.storageClass=-'] });
+    expect(JSON.stringify(one(bundled, 'StatefulSet', '-redis').spec)).toContain('"storageClassName":"-"');
   });
 
   describe('helm test', () => {

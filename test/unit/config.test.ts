@@ -8,7 +8,7 @@ describe('readConfig', () => {
   test('has a default for everything but the secret', () => {
     const config = readConfig({ JWT_SECRET: SECRET }, 'api');
     expect(config).toMatchObject({ port: 8080, internalPort: 9090, baseUrl: 'http://localhost:8080', trustProxyHops: 0, defaultPlan: 'free' });
-    expect(config.mysql).toMatchObject({ host: '127.0.0.1', port: 3306, user: 'hookbay', password: '', database: 'hookbay' });
+    expect(config.mysql).toMatchObject({ host: '127.0.0.1', port: 3306, user: 'hookbay', password: '', database: 'hookbay', tls: false });
     expect(config.redis).toMatchObject({ host: '127.0.0.1', port: 6379, username: undefined, password: undefined, db: 0, tls: false });
     expect(config.external).toEqual({ mysql: false, redis: false });
   });
@@ -42,11 +42,13 @@ describe('readConfig', () => {
     ['DURABILITY', 'yes', /^DURABILITY must be one of warn, strict \(it is "yes"\)/m],
     ['REDIS_MEMORY_REFUSE_PERCENT', '101', /^REDIS_MEMORY_REFUSE_PERCENT must be a whole number from 30 to 100/m],
     ['TRUST_PROXY_HOPS', 'true', /^TRUST_PROXY_HOPS must be/m],
+    ['MYSQL_TLS', '1', /^MYSQL_TLS must be true or false/m],
     ['REDIS_TLS', 'yes', /^REDIS_TLS must be true or false/m],
     ['REDIS_PREFIX', 'a:b', /^REDIS_PREFIX must be/m],
     ['REDIS_URL', 'http://a', /^REDIS_URL must be redis:\/\/.*it starts with http:\/\//m],
     ['REDIS_URL', 'redis://a/x', /^REDIS_URL must be/m],
     ['MYSQL_URL', 'mysql://a:b@c', /^MYSQL_URL must be .*the database name is missing/m],
+    ['MYSQL_URL', 'mysql://a:b@c/d?ssl-mode=REQUIRED', /^MYSQL_URL must be .*ssl-mode is not read here; set MYSQL_TLS=true/m],
     ['MYSQL_URL', 'nonsense', /^MYSQL_URL must be .*it is not a URL/m],
     ['DEFAULT_PLAN', 'gold', /^DEFAULT_PLAN must be one of free, pro, enterprise \(it is "gold"\)/m],
     ['PLANS', '{', /^PLANS must be .*is not JSON/m],

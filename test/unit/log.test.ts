@@ -36,11 +36,12 @@ describe('describeError', () => {
 test('what a library prints is logged, an error without its data', () => {
   const lines: [string, object][] = [];
   const note = (level: string) => (fields: object): void => void lines.push([level, fields]);
-  const { warn, error } = console;
+  const before = { ...console };
   logConsole({ warn: note('warn'), error: note('error') } as unknown as Log);
-  console.warn('beware', 1);
-  console.error(Object.assign(new Error("Incorrect value: 'canary'"), { errno: 1366, sqlState: '22007' }));
-  Object.assign(console, { warn, error });
+  const { warn, error } = console;
+  Object.assign(console, before);
+  warn('beware', 1);
+  error(Object.assign(new Error("Incorrect value: 'canary'"), { errno: 1366, sqlState: '22007' }));
   expect(lines).toEqual([
     ['warn', { console: ['beware', { type: 'number' }] }],
     ['error', { console: [{ type: 'Error', errno: 1366, sqlState: '22007' }] }],

@@ -48,7 +48,7 @@ spec:
       securityContext:
         {{- toYaml .values.podSecurityContext | nindent 8 }}
       {{- with $root.Values.priorityClassName }}
-      priorityClassName: {{ . }}
+      priorityClassName: {{ . | quote }}
       {{- end }}
       {{- with $root.Values.nodeSelector }}
       nodeSelector:
@@ -82,7 +82,7 @@ spec:
       spec:
         accessModes: [ReadWriteOnce]
         {{- with .values.persistence.storageClass }}
-        storageClassName: {{ . }}
+        storageClassName: {{ . | quote }}
         {{- end }}
         resources:
           requests:
@@ -90,14 +90,19 @@ spec:
   {{- end }}
 {{- end -}}
 
-{{/* Bytes of a quantity like 512Mi or 1G; fractions of units are not taken. */}}
+{{/* Bytes of a quantity like 512Mi, 1.5Gi or 1G; a bare number reaches templates as a float. */}}
 {{- define "hookbay.bytes" -}}
-{{- $text := . | toString -}}
+{{- $text := ternary (. | int64 | toString) (toString .) (kindIs "float64" .) -}}
 {{- $factors := dict "" 1 "k" 1000 "M" 1000000 "G" 1000000000 "T" 1000000000000 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 -}}
-{{- $number := regexFind "^[0-9]+" $text -}}
+{{- $number := regexFind "^[0-9]+([.][0-9]+)?" $text -}}
 {{- $unit := trimPrefix $number $text -}}
 {{- if or (not $number) (not (hasKey $factors $unit)) -}}
-{{- fail (printf "%q is not a whole number of bytes, Ki, Mi, Gi, k, M or G" $text) -}}
+{{- fail (printf "a memory limit is %q, which is no quantity like 512Mi, 1.5Gi or 1G" $text) -}}
 {{- end -}}
-{{- mul (int64 $number) (get $factors $unit | int64) -}}
+{{- mulf $number (get $factors $unit) | int64 -}}
+{{- end -}}
+
+{{/* Memory limit of a component's values, which may have taken `resources` or `limits` away; "" when there is none. */}}
+{{- define "hookbay.memoryLimit" -}}
+{{- with dig "limits" "memory" "" (.resources | default dict) }}{{ include "hookbay.bytes" . }}{{ end -}}
 {{- end -}}

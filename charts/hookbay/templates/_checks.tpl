@@ -17,6 +17,9 @@ What values.schema.json can say is said there.
 {{- else if not (or $values.host $values.bundled.enabled) }}
 - {{ printf "%s.host is missing (%s), or %s.bundled.enabled=true for an evaluation" $store $example $store | quote }}
 {{- end }}
+{{- if and $values.bundled.enabled $values.tls.enabled }}
+- {{ printf "%s.tls.enabled is for an external store; the bundled one speaks no TLS" $store | quote }}
+{{- end }}
 {{- end }}
 {{- if and .Values.mysql.host (not .Values.mysql.password.value) (not .Values.mysql.password.existingSecret) }}
 - mysql.password.existingSecret (or mysql.password.value) is missing
@@ -24,14 +27,19 @@ What values.schema.json can say is said there.
 {{- if and .Values.migrations.enabled .Values.mysql.bundled.enabled (eq .Values.migrations.mode "hook") }}
 - migrations.mode=hook can't work with mysql.bundled.enabled, as hooks run before the database is there; use job or auto
 {{- end }}
-{{- with .Values.redis }}
-{{- if and .bundled.enabled .tls.enabled }}
-- redis.tls.enabled is for an external Redis; the bundled one speaks no TLS
+{{- if and .Values.mysql.bundled.enabled (eq .Values.mysql.username.value "root") }}
+- mysql.username.value must not be root with the bundled MySQL, whose image refuses it
 {{- end }}
+{{- range $name, $credential := dict "mysql.password" .Values.mysql.password "mysql.bundled.rootPassword" .Values.mysql.bundled.rootPassword }}
+{{- if and $.Values.mysql.bundled.enabled (regexMatch "['\"\\\\]" $credential.value) }}
+- {{ printf "%s.value must not have quotes or backslashes with the bundled MySQL, whose image writes it into SQL as it is" $name | quote }}
+{{- end }}
+{{- end }}
+{{- with .Values.redis }}
 {{- if and .bundled.enabled (or .username.value .username.existingSecret) }}
 - redis.username is for an external Redis; the bundled one has the default user alone
 {{- end }}
-{{- if and .bundled.enabled (not (dig "limits" "memory" "" .bundled.resources)) }}
+{{- if and .bundled.enabled (not (include "hookbay.memoryLimit" .bundled)) }}
 - redis.bundled.resources.limits.memory is missing; maxmemory is a share of it
 {{- end }}
 {{- end }}
@@ -58,6 +66,13 @@ What values.schema.json can say is said there.
 {{- if and .Values.ingress.enabled (not .Values.ingress.hosts) }}
 - ingress.hosts is missing
 {{- end }}
+{{- $address := include "hookbay.baseUrl" . }}
+{{- if and .Values.httpRoute.enabled (not .Values.httpRoute.hostnames) (not .Values.baseUrl) (not .Values.ingress.enabled) }}
+- "baseUrl is missing: httpRoute has no hostnames to make it of"
+{{- end }}
+{{- if contains "*" $address }}
+- {{ printf "baseUrl is missing: nobody can call %s" (regexReplaceAll "^https?://" $address "") | quote }}
+{{- end }}
 {{- if and .Values.httpRoute.enabled (not .Values.httpRoute.parentRefs) }}
 - httpRoute.parentRefs is missing
 {{- end }}
@@ -76,9 +91,14 @@ What values.schema.json can say is said there.
 - {{ printf "%s.terminationGracePeriodSeconds must be at least %d: preStop, drain, 10 s for work in hand and 5 s to spare" $role (add (int64 $values.preStopSleepSeconds) (int64 $needed) 5) | quote }}
 {{- end }}
 {{- end }}
-{{- with dig "limits" "memory" "" .Values.api.resources }}
-{{- if gt (mul 2 (int64 $.Values.api.intakeMaxBytes)) (include "hookbay.bytes" . | int64) }}
+{{- with include "hookbay.memoryLimit" .Values.api }}
+{{- if gt (mul 2 (int64 $.Values.api.intakeMaxBytes)) (int64 .) }}
 - api.intakeMaxBytes must be at most half of api.resources.limits.memory
+{{- end }}
+{{- end }}
+{{- range $name := list "INTERNAL_PORT" "PORT" }}
+{{- if hasKey $.Values.config $name }}
+- {{ printf "config must not set %s: probes, Services and monitors go by it (service.port is the Service's)" $name | quote }}
 {{- end }}
 {{- end }}
 {{- if and .Values.worker.autoscaling.enabled .Values.worker.keda.enabled }}

@@ -22,7 +22,8 @@ spec:
   {{- end }}
   revisionHistoryLimit: {{ $root.Values.revisionHistoryLimit }}
   strategy:
-    {{- toYaml $values.strategy | nindent 4 }}
+    {{- /* The default's rollingUpdate is merged in, and Kubernetes refuses it there. */}}
+    {{- toYaml (ternary (omit $values.strategy "rollingUpdate") $values.strategy (eq (get $values.strategy "type") "Recreate")) | nindent 4 }}
   selector:
     matchLabels:
       {{- include "hookbay.selectorLabels" . | nindent 6 }}

@@ -48,10 +48,6 @@
 {{- end }}
 - name: SHUTDOWN_TIMEOUT_MS
   value: {{ mul 1000 (include "hookbay.shutdownSeconds" (get $values $role) | int64) | quote }}
-{{- if $values.extraCa.existingSecret }}
-- name: NODE_EXTRA_CA_CERTS
-  value: /etc/hookbay/ca/ca.crt
-{{- end }}
 {{- include "hookbay.env.extra" (list $root (get $values $role)) }}
 {{- end -}}
 
@@ -90,8 +86,14 @@ to spare, so that it ends by itself and says so rather than by SIGKILL. Takes th
   value: {{ $mysql.database | quote }}
 {{ include "hookbay.env.username" (dict "root" .root "env" "MYSQL_USER" "credential" $mysql.username "fallback" "hookbay") }}
 {{ include "hookbay.env.credential" (dict "root" .root "env" "MYSQL_PASSWORD" "credential" $mysql.password "ownKey" "mysql-password" "ownSecret" .ownSecret) }}
+- name: MYSQL_TLS
+  value: {{ $mysql.tls.enabled | quote }}
 - name: MYSQL_POOL_SIZE
   value: {{ $mysql.poolSize | int64 | quote }}
+{{- if .root.Values.extraCa.existingSecret }}
+- name: NODE_EXTRA_CA_CERTS
+  value: /etc/hookbay/ca/ca.crt
+{{- end }}
 {{- end -}}
 
 {{- define "hookbay.env.redis" -}}

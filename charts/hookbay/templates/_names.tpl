@@ -22,14 +22,10 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{/* Labels of a resource. Takes (list $ component). */}}
 {{- define "hookbay.labels" -}}
 {{- $root := index . 0 -}}
-{{- with $root.Values.commonLabels }}
-{{- toYaml . }}
-{{ end -}}
-{{ include "hookbay.selectorLabels" . }}
-app.kubernetes.io/version: {{ $root.Values.image.tag | default $root.Chart.AppVersion | trunc 63 | quote }}
-app.kubernetes.io/part-of: hookbay
-app.kubernetes.io/managed-by: {{ $root.Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63 }}
+{{- $fixed := set (include "hookbay.selectorLabels" . | fromYaml) "app.kubernetes.io/managed-by" $root.Release.Service -}}
+{{- $version := $root.Values.image.tag | default $root.Chart.AppVersion | trunc 63 -}}
+{{- $chart := printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63 -}}
+{{- merge $fixed $root.Values.commonLabels (dict "app.kubernetes.io/part-of" "hookbay" "app.kubernetes.io/version" $version "helm.sh/chart" $chart) | toYaml -}}
 {{- end -}}
 
 {{- define "hookbay.serviceAccountName" -}}

@@ -8,7 +8,7 @@ enableServiceLinks: false
 securityContext:
   {{- toYaml $values.podSecurityContext | nindent 2 }}
 {{- with .values.priorityClassName | default $values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .values.nodeSelector | default $values.nodeSelector }}
 nodeSelector:
@@ -32,7 +32,7 @@ volumes:
   {{- if $values.extraCa.existingSecret }}
   - name: ca
     secret:
-      secretName: {{ $values.extraCa.existingSecret }}
+      secretName: {{ $values.extraCa.existingSecret | quote }}
       items:
         - { key: {{ $values.extraCa.key | quote }}, path: ca.crt }
   {{- end }}

@@ -59,8 +59,8 @@ Takes (dict "root" $ "env" NAME "credential" value "ownKey" key in the chart's S
 
 {{- define "hookbay.credentialRef" -}}
 {{- if .credential.existingSecret -}}
-name: {{ .credential.existingSecret }}
-key: {{ .credential.key }}
+name: {{ .credential.existingSecret | quote }}
+key: {{ .credential.key | quote }}
 {{- else -}}
 name: {{ .ownSecret | default (include "hookbay.fullname" .root) }}
 key: {{ .ownKey }}

@@ -29,6 +29,7 @@ export interface Container {
   env?: EnvVar[];
   resources?: { limits?: Record<string, string> };
   securityContext?: { allowPrivilegeEscalation?: boolean; readOnlyRootFilesystem?: boolean; capabilities?: { drop?: string[] } };
+  volumeMounts?: { name: string; mountPath: string }[];
   lifecycle?: { preStop?: { sleep?: { seconds: number } } };
   startupProbe?: Probe;
   readinessProbe?: Probe;
