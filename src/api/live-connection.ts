@@ -29,8 +29,10 @@ export interface LiveConnection {
   pass(send: () => void): void;
   /** Sends what was kept, in order. */
   release(): void;
-  /** Resolves when the client has read most of what it was sent, or is gone. */
-  caughtUp(): Promise<void>;
+  /** Whether so much waits for the client that it should be given time to read. */
+  isBehind(): boolean;
+  /** Resolves with true when the client has read most of what it was sent, with false when it is gone or has not until `end`, by `performance.now()`. */
+  caughtUp(end: number): Promise<boolean>;
   isOpen(): boolean;
   /** Why it was cut, if it was. */
   cutFor(): CloseReason | undefined;
@@ -79,6 +81,7 @@ export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBu
     conn.once('close', () => clearTimeout(timer));
   }
 
+  const unread = (): number => waitingBytes + webSocket.bufferedAmount;
   const isOpen = (): boolean => cutReason === undefined && conn.readyState === 'open';
   return {
     cut,
@@ -97,10 +100,14 @@ export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBu
       heldBytes = 0;
       for (const packet of packets) conn.write(...packet);
     },
-    async caughtUp() {
-      while (isOpen() && waitingBytes + webSocket.bufferedAmount > maxBufferedBytes / 2) {
+    isBehind: () => unread() > maxBufferedBytes / 2,
+    async caughtUp(end) {
+      // By more than what makes it behind, so that there is room for some more than one event.
+      while (isOpen() && performance.now() < end) {
+        if (unread() <= maxBufferedBytes / 4) return true;
         await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
       }
+      return false;
     },
   };
 }

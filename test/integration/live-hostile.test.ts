@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { newTimeOrderedId } from '../../src/domain/ids.ts';
+import { persistBatches } from '../../src/worker/persist.ts';
+import { makeCapture } from '../support/captures.ts';
+import { captureOne, client, mintToken } from '../support/client.ts';
+import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { connectClient } from '../support/live.ts';
+import { startProxy } from '../support/proxy.ts';
+import { connectRawAs } from '../support/raw-live.ts';
+
+/*
+ * What clients that mean no good, and stores that say nothing, do to others.
+ */
+
+let environment: Environment;
+let url: string;
+let users = 0;
+let user: string;
+let token: string;
+let endpointId: string;
+
+beforeAll(async () => {
+  environment = await openEnvironment();
+  ({ url } = await environment.startApi());
+  await environment.startWorker();
+});
+afterAll(() => environment.close());
+beforeEach(async () => {
+  user = `ann-${(users += 1)}`;
+  token = mintToken(user);
+  endpointId = (await client(url, token).create()).body.id;
+});
+
+async function storeLarge(count: number): Promise<void> {
+  for (let i = 0; i < count; i += 1) {
+    const capture = makeCapture(endpointId, { userId: user, body: Buffer.alloc(200 * 1024, 'x') });
+    await persistBatches(environment.db.pool, [{ id: newTimeOrderedId(), day: '2026-03-01', captures: [capture] }]);
+  }
+}
+
+test('those who ask for a replay and do not read it keep nobody else from one', async () => {
+  // More than the buffers of the operating system take.
+  await storeLarge(80);
+  for (let i = 0; i < 40; i += 1) {
+    const deaf = await connectRawAs(url, token);
+    deaf.send(`42["subscribe",${JSON.stringify({ endpointId, after: 0 })}]`);
+    deaf.socket.pause();
+  }
+  const other = mintToken(`other-${user}`);
+  const own = (await client(url, other).create()).body.id;
+  await captureOne(url, own);
+  await environment.drained();
+  const viewer = await connectClient(url, other);
+  // Long before the deaf are found out by a ping that they don't answer.
+  expect(await viewer.emit('subscribe', { endpointId: own, after: 0 })).toMatchObject({ replayed: 1 });
+});
+
+test('a database that goes silent holds no live event back, and the socket goes on', async () => {
+  const proxy = closing(await startProxy(environment.config.mysql.port), (open) => open.close());
+  const far = await environment.startApi({ MYSQL_PORT: String(proxy.port) });
+  const viewer = await connectClient(far.url, token);
+  await viewer.emit('subscribe', { endpointId, after: 0 });
+  proxy.silenceExisting();
+  const answer = viewer.emit('subscribe', { endpointId, after: 0 });
+  await captureOne(url, endpointId);
+  expect(await answer).toEqual({ error: expect.stringContaining('try again') });
+  await eventually(() => viewer.seqs().includes(1));
+  expect(await viewer.emit('unsubscribe', { endpointId })).toMatchObject({ next: null });
+  proxy.close();
+});
