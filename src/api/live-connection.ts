@@ -10,6 +10,7 @@ export interface WebSocketLike {
   readonly bufferedAmount: number;
   close(code: number, reason: string): void;
   terminate(): void;
+  once(event: 'close', listener: () => void): unknown;
 }
 
 /** How long a client may take to answer that it is closed. */
@@ -36,8 +37,6 @@ export interface LiveConnection {
   isOpen(): boolean;
   /** Why it was cut, if it was. */
   cutFor(): CloseReason | undefined;
-  /** Ends the connection without a word. */
-  terminate(): void;
 }
 
 /**
@@ -78,7 +77,7 @@ export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBu
     // A client that does not read does not answer either.
     const timer = setTimeout(() => webSocket.terminate(), CLOSE_TIMEOUT_MS);
     timer.unref();
-    conn.once('close', () => clearTimeout(timer));
+    webSocket.once('close', () => clearTimeout(timer));
   }
 
   const unread = (): number => waitingBytes + webSocket.bufferedAmount;
@@ -87,7 +86,6 @@ export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBu
     cut,
     isOpen,
     cutFor: () => cutReason,
-    terminate: () => webSocket.terminate(),
     hold: () => void (held ??= []),
     pass(send) {
       passing = true;

@@ -63,6 +63,7 @@ interface Session {
 export function startLive(options: LiveOptions): Live {
   const { http, db, publisher, subscriber, prefix, auth, metrics, log, maxSocketsPerUser, maxBufferedBytes, tokenRecheckMs = TOKEN_RECHECK_MS } = options;
   const sessions = new Map<Conn, Session>();
+  const webSockets = new Set<WebSocketLike>();
   const socketsOfUser = new Map<string, number>();
   let draining = false;
 
@@ -84,8 +85,13 @@ export function startLive(options: LiveOptions): Live {
   const serving = { db, listening, auth, tokenRecheckMs, log, replayLimit: createReplayLimit(), onReplayed: (count: number) => metrics.replayedEvents.inc(count) };
   metrics.onScrape(() => metrics.sockets.set(sessions.size));
 
+  // Who names a session wants another WebSocket for it, or a request of it that is never answered: nothing that is without polling.
+  io.engine.use((req: IncomingMessage, _res: unknown, next: (error?: Error) => void) => next(namesSession(req) ? new Error('There are no transports to change between') : undefined));
   io.engine.on('connection', (conn: Conn) => {
     const { websocket } = conn.request as IncomingMessage & { websocket: WebSocketLike };
+    // A connection may be over while its peer keeps what is under it open.
+    webSockets.add(websocket);
+    websocket.once('close', () => webSockets.delete(websocket));
     sessions.set(conn, { connection: createLiveConnection(conn, websocket, maxBufferedBytes), limit: createMessageLimit() });
     conn.on('close', () => endSession(conn));
     // The request of the handshake is some kilobytes that nobody reads again.
@@ -137,7 +143,7 @@ export function startLive(options: LiveOptions): Live {
 
   return {
     takesUpgrade: (req) => req.url?.startsWith(PATH) === true,
-    connections: () => sessions.size,
+    connections: () => webSockets.size,
     async drain() {
       draining = true;
       const open = [...sessions.values()];
@@ -147,12 +153,16 @@ export function startLive(options: LiveOptions): Live {
         for (const { connection } of open.slice(start, start + slice)) connection.cut('restarting');
       }
       const end = performance.now() + DRAIN_LAST_WAIT_MS;
-      while (sessions.size > 0 && performance.now() < end) await sleep(DRAIN_POLL_MS);
-      for (const { connection } of sessions.values()) connection.terminate();
+      while (webSockets.size > 0 && performance.now() < end) await sleep(DRAIN_POLL_MS);
+      for (const webSocket of webSockets) webSocket.terminate();
     },
     async close() {
       listening.stop();
       await io.close();
     },
   };
+}
+
+function namesSession({ url }: IncomingMessage): boolean {
+  return new URL(url ?? '', 'http://localhost').searchParams.has('sid');
 }

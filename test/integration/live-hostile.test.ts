@@ -6,7 +6,7 @@ import { captureOne, client, mintToken } from '../support/client.ts';
 import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
 import { connectClient } from '../support/live.ts';
 import { startProxy } from '../support/proxy.ts';
-import { connectRawAs } from '../support/raw-live.ts';
+import { connectRaw, connectRawAs, type RawLive } from '../support/raw-live.ts';
 
 /*
  * What clients that mean no good, and stores that say nothing, do to others.
@@ -67,4 +67,29 @@ test('a database that goes silent holds no live event back, and the socket goes 
   await eventually(() => viewer.seqs().includes(1));
   expect(await viewer.emit('unsubscribe', { endpointId })).toMatchObject({ next: null });
   proxy.close();
+});
+
+test('a session is nobody\'s to take up: neither by a request that waits for an answer nor by another WebSocket', async () => {
+  const first = await connectRaw(url);
+  const { sid } = JSON.parse(first.messages[0]?.slice(1) ?? '') as { sid: string };
+  const answer = await fetch(`${url}/socket.io/?EIO=4&transport=websocket&sid=${sid}`, { signal: AbortSignal.timeout(5_000) });
+  expect(answer.status).toBe(400);
+  const second = await connectRaw(url, `&sid=${sid}`);
+  expect(second.isGone()).toBe(true);
+});
+
+test.each([
+  ['has broken the protocol', (peer: RawLive) => void peer.socket.write(Buffer.alloc(16, 255))],
+  ['has left', (peer: RawLive) => void peer.socket.write(peer.frame(8, Buffer.alloc(0)))],
+  ['does nothing', () => {}],
+])('a process stops at once, whoever keeps a connection open: one that %s', async (_name, misbehave) => {
+  const api = await environment.startApi();
+  const peer = await connectRawAs(api.url, token);
+  misbehave(peer);
+  await eventually(() => peer.messages.length > 1);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  const start = performance.now();
+  await api.stop();
+  // Not the half minute after which a WebSocket is given up.
+  expect(performance.now() - start).toBeLessThan(15_000);
 });
