@@ -68,7 +68,7 @@ export function startLive(options: LiveOptions): Live {
   let draining = false;
 
   // What is published while this process can't hear it is lost to it: clients come back when it can, and catch up.
-  const listening = watchSubscriber(subscriber, log, () => {
+  const listening = watchSubscriber(subscriber, prefix, log, () => {
     for (const { connection } of sessions.values()) connection.cut('interrupted');
   });
   const io = new Server(http, {
