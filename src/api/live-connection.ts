@@ -11,6 +11,7 @@ export interface WebSocketLike {
   close(code: number, reason: string): void;
   terminate(): void;
   once(event: 'close', listener: () => void): unknown;
+  on(event: 'ping', listener: () => void): unknown;
 }
 
 /** How long a client may take to answer that it is closed. */
@@ -43,7 +44,7 @@ export interface LiveConnection {
  * Takes over the writing of a connection. A room's broadcast goes straight to the connection,
  * past anything that a Socket.IO socket offers to hold or count it.
  *
- * @param maxBufferedBytes what may wait for the client; beyond it the connection is cut
+ * @param maxBufferedBytes what may wait for the client before one more event; beyond it the connection is cut
  */
 export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBufferedBytes: number): LiveConnection {
   type Write = Parameters<Conn['write']>;
@@ -57,15 +58,16 @@ export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBu
   conn.write = (...packet: Write) => {
     if (cutReason !== undefined) return conn;
     if (held === undefined || passing) return write(...packet);
-    held.push(packet);
-    heldBytes += lengthOf(packet[0]);
     if (heldBytes > maxBufferedBytes) cut('too_slow');
+    else held.push(packet);
+    heldBytes += lengthOf(packet[0]);
     return conn;
   };
   // What is created waits until the connection takes it (`flush`), which it does when the last lot is sent.
   conn.on('packetCreate', ({ data }: { data?: unknown }) => {
-    waitingBytes += lengthOf(data);
+    // What waited before: no event is too large by itself, or its reader would never get past it.
     if (waitingBytes > maxBufferedBytes) cut('too_slow');
+    waitingBytes += lengthOf(data);
   });
   conn.on('flush', () => (waitingBytes = 0));
 
@@ -73,6 +75,8 @@ export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBu
     if (cutReason !== undefined) return;
     cutReason = reason;
     held = undefined;
+    // Nothing more is heard either.
+    conn.removeAllListeners('data');
     webSocket.close(CLOSE[reason].code, CLOSE[reason].reason);
     // A client that does not read does not answer either.
     const timer = setTimeout(() => webSocket.terminate(), CLOSE_TIMEOUT_MS);

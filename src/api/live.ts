@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { Server, type Socket } from 'socket.io';
 import type { LiveConfig } from '../config.ts';
+import { withDeadline } from '../deadline.ts';
 import { userRoom } from '../domain/live-event.ts';
 import { describeError, type Log } from '../log.ts';
 import { liveAdapter, watchSubscriber } from '../redis/live-channels.ts';
@@ -22,6 +23,9 @@ const MAX_FRAME_BYTES = 16 * 1024;
 
 /** Time for the handshake's token to come. */
 const HANDSHAKE_MS = 10_000;
+
+/** Time for the user's plan to be remembered; captures alone need it, so that a database that is silent keeps nobody out. */
+const REMEMBER_MS = 2_000;
 
 /** While draining sockets are closed in slices, so that their clients don't all connect elsewhere in one moment. */
 const DRAIN_SLICES = 16;
@@ -92,7 +96,13 @@ export function startLive(options: LiveOptions): Live {
     // A connection may be over while its peer keeps what is under it open.
     webSockets.add(websocket);
     websocket.once('close', () => webSockets.delete(websocket));
-    sessions.set(conn, { connection: createLiveConnection(conn, websocket, maxBufferedBytes), limit: createMessageLimit() });
+    const connection = createLiveConnection(conn, websocket, maxBufferedBytes);
+    sessions.set(conn, { connection, limit: createMessageLimit() });
+    // Whatever a client may send, handshakes and WebSocket's own pings too; only messages are told that they are too many.
+    const packets = createMessageLimit();
+    const count = (): void => void (packets.take() === 'flood' && connection.cut('too_many_messages'));
+    conn.on('packet', count);
+    websocket.on('ping', count);
     conn.on('close', () => endSession(conn));
     // The request of the handshake is some kilobytes that nobody reads again.
     (conn as { request: unknown }).request = null;
@@ -125,7 +135,7 @@ export function startLive(options: LiveOptions): Live {
     if (others >= maxSocketsPerUser) throw new Refusal('too many connections', `You have ${others} connections here, and no more are allowed`);
     socketsOfUser.set(principal.userId, others + 1);
     session.principal = principal;
-    await auth.rememberPlan(principal.userId, principal.plan.name).catch((error: unknown) => log.warn({ error: describeError(error) }, 'Plan not remembered'));
+    await withDeadline(REMEMBER_MS, auth.rememberPlan(principal.userId, principal.plan.name)).catch((error: unknown) => log.warn({ error: describeError(error) }, 'Plan not remembered'));
     await socket.join(userRoom(principal.userId));
     await listening.settled();
   }

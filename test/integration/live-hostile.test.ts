@@ -69,6 +69,17 @@ test('a database that goes silent holds no live event back, and the socket goes 
   proxy.close();
 });
 
+test('a database that goes silent keeps nobody out', async () => {
+  const proxy = closing(await startProxy(environment.config.mysql.port), (open) => open.close());
+  const far = await environment.startApi({ MYSQL_PORT: String(proxy.port), MYSQL_POOL_SIZE: '2' });
+  await Promise.all(Array.from({ length: 6 }, () => client(far.url, token).endpoints()));
+  proxy.silenceExisting();
+  // Somebody new: their plan would be stored first.
+  const viewer = await connectClient(far.url, mintToken(`new-${user}`), { reconnection: false });
+  expect(viewer.socket.connected).toBe(true);
+  proxy.close();
+});
+
 test('a session is nobody\'s to take up: neither by a request that waits for an answer nor by another WebSocket', async () => {
   const first = await connectRaw(url);
   const { sid } = JSON.parse(first.messages[0]?.slice(1) ?? '') as { sid: string };
@@ -92,4 +103,33 @@ test.each([
   await api.stop();
   // Not the half minute after which a WebSocket is given up.
   expect(performance.now() - start).toBeLessThan(15_000);
+});
+
+test.each([
+  ['handshakes of other namespaces', (peer: RawLive) => Buffer.concat(Array.from({ length: 3_000 }, () => peer.frame(1, Buffer.from('40/other,'))))],
+  ['pings of WebSocket', (peer: RawLive) => Buffer.concat(Array.from({ length: 3_000 }, () => peer.frame(9, Buffer.from('ping'))))],
+])('a flood ends the connection: %s', async (_name, flood) => {
+  const peer = await connectRawAs(url, token);
+  peer.socket.write(flood(peer));
+  await eventually(() => peer.closeCode() !== undefined, 20_000);
+  expect(peer.messages.length).toBeLessThan(1_500);
+});
+
+test('a client that leaves keeps no connection, which its token would not end', async () => {
+  const peer = await connectRawAs(url, token);
+  peer.send('41');
+  await eventually(() => peer.closeCode() !== undefined, 20_000);
+  expect(peer.closeCode()).toBe(1005);
+});
+
+test('an event may be larger than what may wait for a client, and its reader gets past it', async () => {
+  const api = await environment.startApi({ LIVE_MAX_BUFFERED_BYTES: String(1024 * 1024) });
+  const viewer = await connectClient(api.url, token);
+  // Six times its size in JSON.
+  await captureOne(url, endpointId, { body: Buffer.alloc(256 * 1024, 1) });
+  await captureOne(url, endpointId);
+  await eventually(() => viewer.events.length === 2, 20_000);
+  expect(await viewer.emit('subscribe', { endpointId, after: 0 })).toMatchObject({ replayed: 2 });
+  expect(viewer.closes).toEqual([]);
+  await api.stop();
 });
