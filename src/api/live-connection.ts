@@ -10,6 +10,8 @@ export interface WebSocketLike {
   readonly bufferedAmount: number;
   close(code: number, reason: string): void;
   terminate(): void;
+  once(event: 'close', listener: () => void): unknown;
+  on(event: 'ping', listener: () => void): unknown;
 }
 
 /** How long a client may take to answer that it is closed. */
@@ -29,20 +31,20 @@ export interface LiveConnection {
   pass(send: () => void): void;
   /** Sends what was kept, in order. */
   release(): void;
-  /** Resolves when the client has read most of what it was sent, or is gone. */
-  caughtUp(): Promise<void>;
+  /** Whether so much waits for the client that it should be given time to read. */
+  isBehind(): boolean;
+  /** Resolves with true when the client has read most of what it was sent, with false when it is gone or has not until `end`, by `performance.now()`. */
+  caughtUp(end: number): Promise<boolean>;
   isOpen(): boolean;
   /** Why it was cut, if it was. */
   cutFor(): CloseReason | undefined;
-  /** Ends the connection without a word. */
-  terminate(): void;
 }
 
 /**
  * Takes over the writing of a connection. A room's broadcast goes straight to the connection,
  * past anything that a Socket.IO socket offers to hold or count it.
  *
- * @param maxBufferedBytes what may wait for the client; beyond it the connection is cut
+ * @param maxBufferedBytes what may wait for the client before one more event; beyond it the connection is cut
  */
 export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBufferedBytes: number): LiveConnection {
   type Write = Parameters<Conn['write']>;
@@ -56,15 +58,16 @@ export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBu
   conn.write = (...packet: Write) => {
     if (cutReason !== undefined) return conn;
     if (held === undefined || passing) return write(...packet);
-    held.push(packet);
-    heldBytes += lengthOf(packet[0]);
     if (heldBytes > maxBufferedBytes) cut('too_slow');
+    else held.push(packet);
+    heldBytes += lengthOf(packet[0]);
     return conn;
   };
   // What is created waits until the connection takes it (`flush`), which it does when the last lot is sent.
   conn.on('packetCreate', ({ data }: { data?: unknown }) => {
-    waitingBytes += lengthOf(data);
+    // What waited before: no event is too large by itself, or its reader would never get past it.
     if (waitingBytes > maxBufferedBytes) cut('too_slow');
+    waitingBytes += lengthOf(data);
   });
   conn.on('flush', () => (waitingBytes = 0));
 
@@ -72,19 +75,21 @@ export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBu
     if (cutReason !== undefined) return;
     cutReason = reason;
     held = undefined;
+    // Nothing more is heard either.
+    conn.removeAllListeners('data');
     webSocket.close(CLOSE[reason].code, CLOSE[reason].reason);
     // A client that does not read does not answer either.
     const timer = setTimeout(() => webSocket.terminate(), CLOSE_TIMEOUT_MS);
     timer.unref();
-    conn.once('close', () => clearTimeout(timer));
+    webSocket.once('close', () => clearTimeout(timer));
   }
 
+  const unread = (): number => waitingBytes + webSocket.bufferedAmount;
   const isOpen = (): boolean => cutReason === undefined && conn.readyState === 'open';
   return {
     cut,
     isOpen,
     cutFor: () => cutReason,
-    terminate: () => webSocket.terminate(),
     hold: () => void (held ??= []),
     pass(send) {
       passing = true;
@@ -97,10 +102,14 @@ export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBu
       heldBytes = 0;
       for (const packet of packets) conn.write(...packet);
     },
-    async caughtUp() {
-      while (isOpen() && waitingBytes + webSocket.bufferedAmount > maxBufferedBytes / 2) {
+    isBehind: () => unread() > maxBufferedBytes / 2,
+    async caughtUp(end) {
+      // By more than what makes it behind, so that there is room for some more than one event.
+      while (isOpen() && performance.now() < end) {
+        if (unread() <= maxBufferedBytes / 4) return true;
         await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
       }
+      return false;
     },
   };
 }

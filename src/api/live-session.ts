@@ -28,6 +28,8 @@ export function serveSocket(socket: Socket, connection: LiveConnection, limit: M
     else if (verdict === 'flood') connection.cut('too_many_messages');
     else acknowledgeOf(args)?.({ error: limit.explanation });
   });
+  // A client that leaves and keeps its connection would outlive its token there.
+  socket.once('disconnect', () => socket.conn.close());
   socket.on('subscribe', (...args: unknown[]) => inTurn(() => answer(args, (message) => subscriptions.subscribe(message))));
   socket.on('unsubscribe', (...args: unknown[]) => inTurn(() => answer(args, (message) => subscriptions.unsubscribe(message))));
   watchToken(socket, connection, principal.expiresAt, options);

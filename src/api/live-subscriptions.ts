@@ -1,5 +1,6 @@
 import pLimit from 'p-limit';
 import type { Socket } from 'socket.io';
+import { withDeadline } from '../deadline.ts';
 import { notFound } from '../errors.ts';
 import { presentRequest } from '../domain/captured-request.ts';
 import type { EndpointRow } from '../domain/endpoint.ts';
@@ -22,15 +23,18 @@ const REPLAY_PAGE = 20;
 /** A client that reads slowly is told to ask again for the rest. */
 const REPLAY_BUDGET_MS = 30_000;
 
-/** Replays at once in a process: each has some pages and what its client has not read in memory. */
-const REPLAYS_AT_ONCE = 32;
+/** Pages that are read at once in a process: each is in memory until it is sent. */
+const PAGES_AT_ONCE = 32;
+
+/** A database that is frozen, rather than gone, would hold a socket's live events back for ever. */
+const QUERY_DEADLINE_MS = 5_000;
 
 export interface SubscriptionOptions {
   db: Database;
   listening: Listening;
   /** Entries that were replayed. */
   onReplayed: (count: number) => void;
-  /** Runs replays, not too many at once. */
+  /** Reads pages of replays, not too many at once. */
   replayLimit: ReplayLimit;
 }
 
@@ -38,7 +42,7 @@ type ReplayLimit = ReturnType<typeof createReplayLimit>;
 
 /** One for all sockets of a process. */
 export function createReplayLimit() {
-  return pLimit(REPLAYS_AT_ONCE);
+  return pLimit(PAGES_AT_ONCE);
 }
 
 /** What `subscribe` and `unsubscribe` are answered by. */
@@ -68,7 +72,7 @@ export function createSubscriptions(socket: Socket, connection: LiveConnection, 
   const endpoints = new Set<string>();
 
   async function ownEndpoint(endpointId: string): Promise<EndpointRow> {
-    const endpoint = await findEndpoint(db.knex, userId, endpointId);
+    const endpoint = await withDeadline(QUERY_DEADLINE_MS, findEndpoint(db.knex, userId, endpointId));
     if (endpoint === undefined) throw notFound();
     return endpoint;
   }
@@ -91,19 +95,31 @@ export function createSubscriptions(socket: Socket, connection: LiveConnection, 
     const end = performance.now() + REPLAY_BUDGET_MS;
     let replayed = 0;
     let last = after;
-    while (replayed < REPLAY_MAX && connection.isOpen() && performance.now() < end) {
-      const reader = { userId, since: retentionCutoff(plan.retentionDays, Date.now()) };
-      const page = await listRequestsAfter(db.knex, reader, endpointId, last, REPLAY_PAGE, EVENT_MAX_BODY_BYTES);
-      for (const row of page) {
-        await connection.caughtUp();
-        connection.pass(() => socket.emit(REQUEST_EVENT, presentRequest(row)));
-        last = row.seq;
-      }
-      replayed += page.length;
-      onReplayed(page.length);
-      if (page.length < REPLAY_PAGE) return { replayed, last, complete: true };
+    // Waits for the client outside of the limit: one that does not read must cost nobody else a turn.
+    while (replayed < REPLAY_MAX && (await connection.caughtUp(end))) {
+      const limit = Math.min(REPLAY_PAGE, REPLAY_MAX - replayed);
+      const page = await replayLimit(() => replayPage(endpointId, last, limit));
+      replayed += page.sent;
+      last = page.last;
+      if (page.complete) return { replayed, last, complete: true };
     }
     return { replayed, last, complete: false };
+  }
+
+  /** Sends some of what is stored beyond `after`: a page, or less of it when the client falls behind. */
+  async function replayPage(endpointId: string, after: number, limit: number): Promise<{ sent: number; last: number; complete: boolean }> {
+    const reader = { userId, since: retentionCutoff(plan.retentionDays, Date.now()) };
+    const page = await withDeadline(QUERY_DEADLINE_MS, listRequestsAfter(db.knex, reader, endpointId, after, limit, EVENT_MAX_BODY_BYTES));
+    let sent = 0;
+    let last = after;
+    for (const row of page) {
+      if (connection.isBehind()) break;
+      connection.pass(() => socket.emit(REQUEST_EVENT, presentRequest(row)));
+      sent += 1;
+      last = row.seq;
+    }
+    onReplayed(sent);
+    return { sent, last, complete: page.length < limit && sent === page.length };
   }
 
   async function follow(endpointId: string, after: number | undefined): Promise<SubscriptionAnswer> {
@@ -111,7 +127,7 @@ export function createSubscriptions(socket: Socket, connection: LiveConnection, 
     // Read after joining: what is beyond it comes live, and what is not was committed before the replay reads.
     const { request_count: committed } = await ownEndpoint(endpointId);
     if (after === undefined) return { endpointId, replayed: 0, next: committed, more: false };
-    const { replayed, last, complete } = await replayLimit(() => replay(endpointId, after));
+    const { replayed, last, complete } = await replay(endpointId, after);
     const more = !complete && last < committed;
     return { endpointId, replayed, next: more ? last : Math.max(last, committed), more };
   }

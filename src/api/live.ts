@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { Server, type Socket } from 'socket.io';
 import type { LiveConfig } from '../config.ts';
+import { withDeadline } from '../deadline.ts';
 import { userRoom } from '../domain/live-event.ts';
 import { describeError, type Log } from '../log.ts';
 import { liveAdapter, watchSubscriber } from '../redis/live-channels.ts';
@@ -22,6 +23,9 @@ const MAX_FRAME_BYTES = 16 * 1024;
 
 /** Time for the handshake's token to come. */
 const HANDSHAKE_MS = 10_000;
+
+/** Time for the user's plan to be remembered; captures alone need it, so that a database that is silent keeps nobody out. */
+const REMEMBER_MS = 2_000;
 
 /** While draining sockets are closed in slices, so that their clients don't all connect elsewhere in one moment. */
 const DRAIN_SLICES = 16;
@@ -63,11 +67,12 @@ interface Session {
 export function startLive(options: LiveOptions): Live {
   const { http, db, publisher, subscriber, prefix, auth, metrics, log, maxSocketsPerUser, maxBufferedBytes, tokenRecheckMs = TOKEN_RECHECK_MS } = options;
   const sessions = new Map<Conn, Session>();
+  const webSockets = new Set<WebSocketLike>();
   const socketsOfUser = new Map<string, number>();
   let draining = false;
 
   // What is published while this process can't hear it is lost to it: clients come back when it can, and catch up.
-  const listening = watchSubscriber(subscriber, log, () => {
+  const listening = watchSubscriber(subscriber, prefix, log, () => {
     for (const { connection } of sessions.values()) connection.cut('interrupted');
   });
   const io = new Server(http, {
@@ -84,9 +89,20 @@ export function startLive(options: LiveOptions): Live {
   const serving = { db, listening, auth, tokenRecheckMs, log, replayLimit: createReplayLimit(), onReplayed: (count: number) => metrics.replayedEvents.inc(count) };
   metrics.onScrape(() => metrics.sockets.set(sessions.size));
 
+  // Who names a session wants another WebSocket for it, or a request of it that is never answered: nothing that is without polling.
+  io.engine.use((req: IncomingMessage, _res: unknown, next: (error?: Error) => void) => next(namesSession(req) ? new Error('There are no transports to change between') : undefined));
   io.engine.on('connection', (conn: Conn) => {
     const { websocket } = conn.request as IncomingMessage & { websocket: WebSocketLike };
-    sessions.set(conn, { connection: createLiveConnection(conn, websocket, maxBufferedBytes), limit: createMessageLimit() });
+    // A connection may be over while its peer keeps what is under it open.
+    webSockets.add(websocket);
+    websocket.once('close', () => webSockets.delete(websocket));
+    const connection = createLiveConnection(conn, websocket, maxBufferedBytes);
+    sessions.set(conn, { connection, limit: createMessageLimit() });
+    // Whatever a client may send, handshakes and WebSocket's own pings too; only messages are told that they are too many.
+    const packets = createMessageLimit();
+    const count = (): void => void (packets.take() === 'flood' && connection.cut('too_many_messages'));
+    conn.on('packet', count);
+    websocket.on('ping', count);
     conn.on('close', () => endSession(conn));
     // The request of the handshake is some kilobytes that nobody reads again.
     (conn as { request: unknown }).request = null;
@@ -119,7 +135,7 @@ export function startLive(options: LiveOptions): Live {
     if (others >= maxSocketsPerUser) throw new Refusal('too many connections', `You have ${others} connections here, and no more are allowed`);
     socketsOfUser.set(principal.userId, others + 1);
     session.principal = principal;
-    await auth.rememberPlan(principal.userId, principal.plan.name).catch((error: unknown) => log.warn({ error: describeError(error) }, 'Plan not remembered'));
+    await withDeadline(REMEMBER_MS, auth.rememberPlan(principal.userId, principal.plan.name)).catch((error: unknown) => log.warn({ error: describeError(error) }, 'Plan not remembered'));
     await socket.join(userRoom(principal.userId));
     await listening.settled();
   }
@@ -137,7 +153,7 @@ export function startLive(options: LiveOptions): Live {
 
   return {
     takesUpgrade: (req) => req.url?.startsWith(PATH) === true,
-    connections: () => sessions.size,
+    connections: () => webSockets.size,
     async drain() {
       draining = true;
       const open = [...sessions.values()];
@@ -147,12 +163,16 @@ export function startLive(options: LiveOptions): Live {
         for (const { connection } of open.slice(start, start + slice)) connection.cut('restarting');
       }
       const end = performance.now() + DRAIN_LAST_WAIT_MS;
-      while (sessions.size > 0 && performance.now() < end) await sleep(DRAIN_POLL_MS);
-      for (const { connection } of sessions.values()) connection.terminate();
+      while (webSockets.size > 0 && performance.now() < end) await sleep(DRAIN_POLL_MS);
+      for (const webSocket of webSockets) webSocket.terminate();
     },
     async close() {
       listening.stop();
       await io.close();
     },
   };
+}
+
+function namesSession({ url }: IncomingMessage): boolean {
+  return new URL(url ?? '', 'http://localhost').searchParams.has('sid');
 }

@@ -4,7 +4,9 @@ import type { Pool } from 'mysql2/promise';
 import { Server } from 'socket.io';
 import type { DecodedCapture } from '../domain/capture-batch.ts';
 import { endpointRoom, presentEvent, REQUEST_EVENT, userRoom } from '../domain/live-event.ts';
-import { liveAdapter, watchedRooms } from '../redis/live-channels.ts';
+import { describeError, type Log } from '../log.ts';
+import { isForbidden } from '../redis/connections.ts';
+import { publishingAdapter, watchedRooms } from '../redis/live-channels.ts';
 import { findSequence, type NumberedCapture } from '../store/capture-batches.ts';
 import type { Persisted } from './persist.ts';
 
@@ -16,28 +18,50 @@ export interface Broadcaster {
   /**
    * Resolves when Redis has every event, however long it is away: a job is not done before, so that
    * whatever happens to this process, its captures are shown by the job's next run. Returns how many events there were.
+   * A Redis that does not let us publish is logged: what is stored is stored, whoever may see it live.
    */
   broadcast(persisted: Persisted): Promise<number>;
-  close(): Promise<void>;
 }
 
 export interface BroadcasterOptions {
   pool: Pool;
   /** Waits for a Redis that is away, and sends what has no answer again. */
   publisher: Redis;
-  /** The adapter wants one; nothing is published to this process. */
-  subscriber: Redis;
   prefix: string;
+  log: Log;
 }
 
 /**
  * A Socket.IO server without clients. A room gets an emit of its own, because only then does the adapter
  * use the room's channel; captures that nobody follows cost one question for a whole transaction.
  */
-export function createBroadcaster({ pool, publisher, subscriber, prefix }: BroadcasterOptions): Broadcaster {
-  const io = new Server({ adapter: liveAdapter(publisher, subscriber, prefix) });
+export function createBroadcaster({ pool, publisher, prefix, log }: BroadcasterOptions): Broadcaster {
+  // The adapter tells nobody how its publishing went.
+  let refusal: unknown;
+  const publish = (channel: string, message: string | Buffer): Promise<unknown> =>
+    publisher.spublish(channel, message).catch((error: unknown) => {
+      refusal = error;
+    });
+  const io = new Server({ adapter: publishingAdapter(publish, prefix) });
 
-  async function broadcast({ stored, repeated }: Persisted): Promise<number> {
+  async function broadcast(persisted: Persisted): Promise<number> {
+    try {
+      const events = await publishAll(persisted);
+      if (refusal !== undefined) logRefusal(refusal);
+      refusal = undefined;
+      return events;
+    } catch (error) {
+      if (!isForbidden(error)) throw error;
+      logRefusal(error);
+      return 0;
+    }
+  }
+
+  function logRefusal(error: unknown): void {
+    log.error({ error: describeError(error) }, 'Stored captures were not shown live; Redis 7 or later is needed, and its ACL has to allow pubsub and spublish on our prefix');
+  }
+
+  async function publishAll({ stored, repeated }: Persisted): Promise<number> {
     const captures = [...stored, ...repeated];
     if (captures.length === 0) return 0;
     const watched = await watchedRooms(publisher, prefix, [...new Set(captures.flatMap(roomsOf))]);
@@ -55,18 +79,12 @@ export function createBroadcaster({ pool, publisher, subscriber, prefix }: Broad
         events += 1;
       }
     }
-    // The adapter tells nobody how its publishing went; this answer comes after those of all of it.
+    // This answer comes after those of everything that was published.
     await publisher.ping();
     return events;
   }
 
-  return {
-    broadcast,
-    async close() {
-      // Not `io.close()`: that closes an HTTP side, which there is none of.
-      await io.of('/').adapter.close();
-    },
-  };
+  return { broadcast };
 }
 
 function roomsOf({ endpointId, userId }: DecodedCapture): string[] {

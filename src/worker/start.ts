@@ -69,7 +69,6 @@ export async function startWorkerProcess(config: Config, resources: Resources, l
   /** Publishing has a connection of its own, so that large events hold up no job. */
   function openBroadcaster(): Broadcaster {
     const publisher = resources.add(openRedis(config.redis, 'worker', log), closeRedis);
-    const subscriber = resources.add(openRedis(config.redis, 'subscriber', log), closeRedis);
-    return resources.add(createBroadcaster({ pool: db.pool, publisher, subscriber, prefix: config.redis.prefix }), (open) => open.close());
+    return createBroadcaster({ pool: db.pool, publisher, prefix: config.redis.prefix, log });
   }
 }

@@ -183,7 +183,7 @@ test('a connection to Redis that went silent is found out', async () => {
   const proxy = closing(await startProxy(environment.config.redis.port), (open) => open.close());
   const subscriber = closing(openRedis({ ...environment.config.redis, host: '127.0.0.1', port: proxy.port }, 'subscriber', log), closeRedis);
   let interruptions = 0;
-  const listening = closing(watchSubscriber(subscriber, log, () => (interruptions += 1)), (watch) => watch.stop());
+  const listening = closing(watchSubscriber(subscriber, environment.config.redis.prefix, log, () => (interruptions += 1)), (watch) => watch.stop());
   await eventually(() => listening.isUp());
   proxy.silenceExisting();
   await eventually(() => interruptions === 1);

@@ -288,8 +288,8 @@ describe('the worker', () => {
   test('publishes nothing that nobody follows, and to a followed room just once a capture', async () => {
     const { redis, prefix } = { redis: environment.config.redis, prefix: environment.config.redis.prefix };
     const log = createLog('silent');
-    const [publisher, subscriber] = [closing(openRedis(redis, 'worker', log), closeRedis), closing(openRedis(redis, 'subscriber', log), closeRedis)];
-    const broadcaster = createBroadcaster({ pool: environment.db.pool, publisher, subscriber, prefix });
+    const publisher = closing(openRedis(redis, 'worker', log), closeRedis);
+    const broadcaster = createBroadcaster({ pool: environment.db.pool, publisher, prefix, log });
     const stored = Array.from({ length: 5 }, (_, i) => ({ ...makeCapture(endpointId, { userId: `nobody-${user}` }), seq: i + 1 }));
     expect(await broadcaster.broadcast({ stored, refused: [], repeated: [] })).toBe(0);
     const viewer = await connectClient(one, token());
@@ -299,7 +299,6 @@ describe('the worker', () => {
     await connectClient(two, mintToken(`nobody-${user}`));
     expect(await broadcaster.broadcast({ stored, refused: [], repeated: [] })).toBe(10);
     await eventually(() => viewer.events.length === 10);
-    await broadcaster.close();
   });
 
   test('that died after the commit is no loss: the next run of its job shows what was stored', async () => {
