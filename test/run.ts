@@ -4,9 +4,10 @@
  * are the exception where nothing can build one, and that is said.
  */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { claimDataDir } from '../src/local/processes.ts';
 import { say } from '../src/local/progress.ts';
 import { findImageTool, IMAGE_TESTS, NO_IMAGE_TOOL } from './support/image.ts';
 
@@ -18,12 +19,13 @@ interface Report {
 
 const filters = process.argv.slice(2);
 const failures: string[] = [];
+// A short name: sockets lie in it, and their paths are bounded.
+const folder = mkdtempSync(join(tmpdir(), 'hookbay-'));
 
 if (filters.length === 0) {
   await check('Type check', 'tsc', ['--noEmit']);
   await check('Lint', 'oxlint', ['--type-aware', '--deny-warnings', 'src', 'test', 'migrations']);
 }
-const folder = mkdtempSync(join(tmpdir(), 'hookbay-report-'));
 const reportFile = join(folder, 'report.json');
 await check('Tests', 'vitest', [
   'run',
@@ -34,13 +36,15 @@ await check('Tests', 'vitest', [
   `--outputFile.json=${reportFile}`,
   ...filters,
 ]);
-finish(readReport());
+const report = readReport();
+await cleanUp();
+finish(report);
 
 /** Runs a tool of node_modules on the Node that runs this file. */
 function check(name: string, tool: string, args: string[]): Promise<void> {
   say(`\n${name}`);
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [join('node_modules/.bin', tool), ...args], { stdio: 'inherit' });
+    const child = spawn(process.execPath, [join('node_modules/.bin', tool), ...args], { stdio: 'inherit', env: { ...process.env, TMPDIR: folder } });
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => child.kill(signal));
     child.on('exit', (code) => {
       if (code !== 0) failures.push(name);
@@ -54,9 +58,13 @@ function readReport(): Report | undefined {
     return JSON.parse(readFileSync(reportFile, 'utf8')) as Report;
   } catch {
     return undefined;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Vitest stops its servers itself unless it is broken off (Ctrl-C): then they are still there, as their data directories tell. */
+async function cleanUp(): Promise<void> {
+  for (const file of globSync('**/processes.json', { cwd: folder })) await claimDataDir(join(folder, dirname(file)));
+  rmSync(folder, { recursive: true, force: true });
 }
 
 function finish(report: Report | undefined): void {
