@@ -73,6 +73,7 @@ test('a database that goes silent keeps nobody out', async () => {
   const proxy = closing(await startProxy(environment.config.mysql.port), (open) => open.close());
   const far = await environment.startApi({ MYSQL_PORT: String(proxy.port), MYSQL_POOL_SIZE: '2' });
   await Promise.all(Array.from({ length: 6 }, () => client(far.url, token).endpoints()));
+  await connectClient(far.url, token);
   proxy.silenceExisting();
   // Somebody new: their plan would be stored first.
   const viewer = await connectClient(far.url, mintToken(`new-${user}`), { reconnection: false });

@@ -35,12 +35,12 @@ export function startClient(url: string, token: unknown, options: Parameters<typ
   return client;
 }
 
-/** A client that is connected. */
+/** A client that is connected, at the first attempt or a later one, as an API that has just started may ask for. */
 export async function connectClient(url: string, token: unknown, options: Parameters<typeof io>[1] = {}): Promise<LiveClient> {
   const client = closing(startClient(url, token, options), ({ socket }) => void socket.disconnect());
   await new Promise<void>((resolve, reject) => {
     client.socket.once('connect', resolve);
-    client.socket.once('connect_error', reject);
+    client.socket.on('connect_error', (error) => (client.socket.active && client.socket.io.reconnection()) || reject(error));
   });
   return client;
 }
