@@ -57,8 +57,16 @@ async function start(role: Role, config: Config, args: string[], resources: Reso
   if (role === 'api') await (await import('./api/start.ts')).startApi(config, resources, log);
   else if (role === 'worker') await (await import('./worker/start.ts')).startWorkerProcess(config, resources, log);
   else if (role === 'local') await (await import('./local/start.ts')).startLocal(config, resources);
-  else if (role === 'dead-letters') await runDeadLetters(config, args, resources, log);
-  else await runMigrations(config, resources, log);
+  else await withDatabase(config, role === 'dead-letters' ? runDeadLetters(config, args, resources, log) : runMigrations(config, resources, log));
+}
+
+/** Who runs a command hears what to do about a database that is away, not where in the program that was noticed. */
+async function withDatabase({ mysql }: Config, command: Promise<void>): Promise<void> {
+  const { isMisdirected } = await import('./store/sql-errors.ts');
+  await command.catch((error: unknown) => {
+    if (!isMisdirected(error)) throw error;
+    throw new UserError(`The database at ${mysql.host}:${mysql.port} can't be used: ${(error as Error).message}. MYSQL_URL, or MYSQL_HOST and those beside it, say where it is and whose it is.`);
+  });
 }
 
 async function runMigrations(config: Config, resources: Resources, log: Log): Promise<void> {

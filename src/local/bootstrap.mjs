@@ -32,7 +32,7 @@ async function installDependencies() {
   if (isInstalled()) return;
   await takeTurn();
   if (isInstalled()) return leaveTurn();
-  const reason = existsSync(modules) ? 'the lock file has changed' : 'first run';
+  const reason = existsSync(stamp) ? 'the lock file has changed' : 'first run';
   await step(`Installing the locked dependencies with npm (${reason})`, () =>
     run(...npm('ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error')),
   );

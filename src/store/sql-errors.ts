@@ -51,6 +51,12 @@ export function isConnectionError(error: unknown): boolean {
   return sqlError !== undefined && (sqlError.fatal === true || sqlError.sqlState === undefined || sqlError.errno === 1290);
 }
 
+/** Whether the way to the database, the account or the database's name is wrong: what settings say, rather than what was asked for. */
+export function isMisdirected(error: unknown): boolean {
+  const sqlError = asSqlError(error);
+  return isConnectionError(error) || /^ER_(ACCESS_DENIED|DBACCESS_DENIED|BAD_DB)_ERROR$/.test(sqlError?.code ?? '');
+}
+
 /** Whether the database can't answer now, though the same statement may work later. */
 export function isUnavailable(error: unknown): boolean {
   const sqlError = asSqlError(error);

@@ -81,3 +81,15 @@ function runMigrate(extra: Record<string, string>): Promise<{ code: number | nul
     child.on('exit', (code) => resolve({ code, output }));
   });
 }
+
+test.each([
+  ['migrate', 'nobody is there', { MYSQL_HOST: '127.0.0.1', MYSQL_PORT: '1' }, /^The database at 127\.0\.0\.1:1 can't be used: connect ECONNREFUSED .*MYSQL_URL, or MYSQL_HOST/],
+  ['dead-letters list', 'the password is wrong', { MYSQL_PASSWORD: 'wrong' }, /^The database at .* can't be used: Access denied for user .*MYSQL_URL, or MYSQL_HOST/],
+])('%s says what to do where %s', async (command, _why, wrong, message) => {
+  const child = spawn(process.execPath, ['src/main.ts', ...command.split(' ')], { env: { ...process.env, ...environment.env, ...wrong }, stdio: ['ignore', 'ignore', 'pipe'] });
+  let printed = '';
+  child.stderr.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+  const code = await new Promise((resolve) => child.on('close', resolve));
+  expect([code, printed]).toEqual([1, expect.stringMatching(message)]);
+  expect(printed.trim().split('\n')).toHaveLength(1);
+});
