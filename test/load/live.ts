@@ -1,5 +1,5 @@
 /*
- * `npm run bench:live`: live events on real processes (APIs, workers, private MariaDB and Redis with
+ * `npm run bench:live [-- audience | idle | unwatched]`: live events on real processes (APIs, workers, private MariaDB and Redis with
  * appendfsync always, senders and clients, all on this machine):
  *
  * 1. 200 sockets of 20 users on two pods: latency of events without faults, then the books while pods, workers and Redis are killed;
@@ -10,9 +10,10 @@ import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import autocannon from 'autocannon';
 import { say, step } from '../../src/local/progress.ts';
-import { percentile, startFollower } from '../support/audience.ts';
+import { percentile, startFollower, type Follower } from '../support/audience.ts';
 import { client, mintToken } from '../support/client.ts';
 import { eventually } from '../support/environment.ts';
+import { scrape } from '../support/exposition.ts';
 import { startFleet, type Fleet } from '../support/fleet.ts';
 import { runTrial } from '../support/live-trial.ts';
 import { startRole } from '../support/processes.ts';
@@ -21,12 +22,23 @@ const IDLE_SOCKETS = 5_000;
 const CONNECT_AT_ONCE = 100;
 const ROUNDS = 8;
 const CAPTURES_A_ROUND = 20_000;
+const IDLE_ROUNDS = 3;
 const CLOCK_TICKS_PER_SECOND = 100;
 
+/** In milliseconds. */
+interface Latency {
+  p50: number;
+  p99: number;
+}
+
 say(`Conditions: ${cpus().length} cores, Node ${process.version}; everything on one machine`);
-await withFleet(startFleet(), audienceWithFaults);
-await withFleet(startFleet({ apis: 1, workers: 1 }, { LIVE_MAX_SOCKETS_PER_USER: String(IDLE_SOCKETS) }), idleSockets);
-await withFleet(startFleet({ apis: 1, workers: 0 }), unwatchedCaptures);
+const PARTS: Record<string, () => Promise<void>> = {
+  audience: () => withFleet(startFleet(), audienceWithFaults),
+  idle: () => withFleet(startFleet({ apis: 1, workers: 1 }, { LIVE_MAX_SOCKETS_PER_USER: String(IDLE_SOCKETS) }), idleSockets),
+  unwatched: () => withFleet(startFleet({ apis: 1, workers: 0 }), unwatchedCaptures),
+};
+const chosen = process.argv.slice(2);
+for (const [name, part] of Object.entries(PARTS)) if (chosen.length === 0 || chosen.includes(name)) await part();
 
 async function withFleet(starting: Promise<Fleet>, measure: (fleet: Fleet) => Promise<void>): Promise<void> {
   const fleet = await starting;
@@ -53,24 +65,36 @@ async function idleSockets(fleet: Fleet): Promise<void> {
   const api = fleet.apis[0] as NonNullable<(typeof fleet.apis)[0]>;
   const token = mintToken('watcher', { plan: 'enterprise' });
   const { id } = (await client(fleet.url, mintToken('sender', { plan: 'enterprise' })).create()).body;
-  await sendMany(api.url, id, 20_000);
-  const before = await step('Captures without sockets', () => sendMany(api.url, id, CAPTURES_A_ROUND));
+  // Before any load, whose garbage would hide what sockets take.
   const memoryBefore = residentBytes(api.child.pid);
-  const followers: ReturnType<typeof startFollower>[] = [];
-  await step(`Connecting ${IDLE_SOCKETS} sockets`, async () => {
-    while (followers.length < IDLE_SOCKETS) {
-      const some = Array.from({ length: CONNECT_AT_ONCE }, () => startFollower(api.url, token, []));
-      await eventually(() => some.every((one) => one.isConnected()));
-      followers.push(...some);
-    }
-  });
+  let followers = await step(`Connecting ${IDLE_SOCKETS} sockets`, () => connectIdle(api.url, token));
   const memory = residentBytes(api.child.pid) - memoryBefore;
-  const during = await step('Captures beside them', () => sendMany(api.url, id, CAPTURES_A_ROUND));
-  for (const follower of followers) follower.close();
-  const after = await step('Captures without sockets again', () => sendMany(api.url, id, CAPTURES_A_ROUND));
-  const ratio = (key: 'p50' | 'p99'): string => (during[key] / ((before[key] + after[key]) / 2)).toFixed(2);
-  say(`${IDLE_SOCKETS} idle sockets on one pod: ${(memory / IDLE_SOCKETS / 1024).toFixed(1)} KiB of resident memory each
-capture latency  p50 ${before.p50}, ${during.p50}, ${after.p50} ms before, beside, after (ratio ${ratio('p50')}); p99 ${before.p99}, ${during.p99}, ${after.p99} ms (ratio ${ratio('p99')})`);
+  await step('Warming up', () => sendMany(api.url, id, CAPTURES_A_ROUND));
+  const beside: Latency[] = [];
+  const without: Latency[] = [];
+  for (let round = 1; round <= IDLE_ROUNDS; round += 1) {
+    beside.push(await step(`Captures beside them, ${round} of ${IDLE_ROUNDS}`, () => sendMany(api.url, id, CAPTURES_A_ROUND)));
+    for (const follower of followers) follower.close();
+    await eventually(async () => (await scrape(api.internalPort)).value('hookbay_sockets') === 0);
+    without.push(await step('Captures without sockets', () => sendMany(api.url, id, CAPTURES_A_ROUND)));
+    if (round < IDLE_ROUNDS) followers = await step(`Connecting ${IDLE_SOCKETS} sockets`, () => connectIdle(api.url, token));
+  }
+  say(`${IDLE_SOCKETS} idle sockets on one pod: ${(memory / IDLE_SOCKETS / 1024).toFixed(1)} KiB of resident memory each`);
+  for (const key of ['p50', 'p99'] as const) {
+    const [loaded, free] = [beside.map((latency) => latency[key]), without.map((latency) => latency[key])];
+    say(`capture ${key} beside them ${loaded.join(', ')} ms, without ${free.join(', ')} ms: ratio of the means ${(sum(loaded) / sum(free)).toFixed(2)}`);
+  }
+}
+
+/** Connects so many at a time that none has to wait for long. */
+async function connectIdle(url: string, token: string): Promise<Follower[]> {
+  const followers: Follower[] = [];
+  while (followers.length < IDLE_SOCKETS) {
+    const some = Array.from({ length: CONNECT_AT_ONCE }, () => startFollower(url, token, []));
+    await eventually(() => some.every((one) => one.isConnected()));
+    followers.push(...some);
+  }
+  return followers;
 }
 
 async function unwatchedCaptures(fleet: Fleet): Promise<void> {
@@ -85,7 +109,7 @@ async function unwatchedCaptures(fleet: Fleet): Promise<void> {
       const start = pids.map(cpuSeconds);
       await sendMany(fleet.apis[0]?.url ?? '', id, CAPTURES_A_ROUND);
       await fleet.environment.drained();
-      const used = pids.map((pid, i) => cpuSeconds(pid) - (start[i] ?? 0)).reduce((sum, seconds) => sum + seconds, 0);
+      const used = sum(pids.map((pid, i) => cpuSeconds(pid) - (start[i] ?? 0)));
       await worker.end();
       // The first round warms up.
       if (round > 0) microseconds[live ? 'on' : 'off'].push((used * 1e6) / CAPTURES_A_ROUND);
@@ -96,7 +120,7 @@ async function unwatchedCaptures(fleet: Fleet): Promise<void> {
   with ${microseconds.on.map((us) => us.toFixed(0)).join(' ')}; without ${microseconds.off.map((us) => us.toFixed(0)).join(' ')}`);
 }
 
-async function sendMany(url: string, endpointId: string, amount: number): Promise<{ p50: number; p99: number }> {
+async function sendMany(url: string, endpointId: string, amount: number): Promise<Latency> {
   const { latency, non2xx, errors } = await autocannon({ url: `${url}/h/${endpointId}`, method: 'POST', body: 'x'.repeat(1024), connections: 32, amount });
   if (non2xx + errors > 0) say(`(${non2xx} refusals and ${errors} errors: the machine is too busy for a fair measurement)`);
   return latency;
@@ -111,4 +135,8 @@ function residentBytes(pid: number | undefined): number {
 function cpuSeconds(pid: number | undefined): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
   return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_PER_SECOND;
+}
+
+function sum(numbers: number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
 }
