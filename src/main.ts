@@ -72,7 +72,8 @@ async function withDatabase({ mysql }: Config, command: Promise<void>): Promise<
 async function runMigrations(config: Config, resources: Resources, log: Log): Promise<void> {
   const { openDatabase } = await import('./store/database.ts');
   const { checkPacketSize, migrate } = await import('./store/migrations.ts');
-  const db = resources.add(openDatabase(config.mysql), (database) => database.close());
+  // Changing a large table takes its time.
+  const db = resources.add(openDatabase(config.mysql, 0), (database) => database.close());
   await checkPacketSize(db, largestBody(config.plans));
   const ran = await migrate(db);
   log.info({ ran }, ran.length === 0 ? 'The schema is up to date' : 'Migrated');

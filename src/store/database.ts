@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { createPool, type Pool, type PoolConnection } from 'mysql2/promise';
 import type { PoolConnection as CallbackConnection } from 'mysql2';
 import knex, { type Knex } from 'knex';
@@ -32,8 +33,15 @@ const QUEUE_LIMIT = 500;
 const TRANSACTION_DEADLINE_MS = 20_000;
 const ROLLBACK_DEADLINE_MS = 2_000;
 
-/** Opens lazily: no connection is made before the first query, so that a dead database stops nobody from starting. */
-export function openDatabase(config: MysqlConfig): Database {
+/** Far beyond what a statement takes. A server that vanished without a word would leave a pool full of connections that wait for it. */
+const SILENCE_MS = 20_000;
+
+/**
+ * Opens lazily: no connection is made before the first query, so that a dead database stops nobody from starting.
+ *
+ * @param silenceMs after which a connection is given up that carries nothing, whether a statement waits on it or not; 0 = never
+ */
+export function openDatabase(config: MysqlConfig, silenceMs = SILENCE_MS): Database {
   const pool = createPool({
     host: config.host,
     port: config.port,
@@ -55,7 +63,8 @@ export function openDatabase(config: MysqlConfig): Database {
     maxPreparedStatements: 100,
   });
   pool.on('connection', (connection) => {
-    const raw = connection as unknown as CallbackConnection;
+    const raw = connection as unknown as CallbackConnection & { stream: Socket };
+    raw.stream.setTimeout(silenceMs, () => raw.stream.destroy(Object.assign(new Error(`the database said nothing for ${silenceMs} ms`), { code: 'ETIMEDOUT' })));
     // A connection without this session is worse than none: it is closed, and its user sees a lost connection.
     for (const statement of SESSION) raw.query(statement, (error) => error && raw.destroy());
   });

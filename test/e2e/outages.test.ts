@@ -151,6 +151,18 @@ describe('connections whose other end is lost without a word', () => {
   });
 });
 
+test('connections of an API to MySQL are lost without a word: it answers again by itself', async () => {
+  const proxy = closing(await startProxy(servers.mysql.config.port), (open) => open.close());
+  const behind = await startRole('api', { ...environment.env, MYSQL_PORT: String(proxy.port), MYSQL_POOL_SIZE: '2' });
+  const ask = (): Promise<number> => client(behind.url, mintToken('ann')).endpoints().then(({ status }) => status);
+  expect(await Promise.all(Array.from({ length: 6 }, ask))).toEqual(Array.from({ length: 6 }, () => 200));
+  proxy.silenceExisting();
+  // More than the pool has connections.
+  expect(await Promise.all(Array.from({ length: 6 }, ask))).toEqual(Array.from({ length: 6 }, () => 503));
+  await eventually(async () => (await ask()) === 200);
+  await behind.end();
+});
+
 test('a delete that fails because MySQL is away leaves the endpoint capturing', async () => {
   await captureOne(api.url, endpointId);
   await environment.drained();

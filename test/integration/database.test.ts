@@ -1,0 +1,25 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openDatabase } from '../../src/store/database.ts';
+import { isUnavailable } from '../../src/store/sql-errors.ts';
+import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
+
+let environment: Environment;
+beforeAll(async () => {
+  environment = await openEnvironment();
+});
+afterAll(() => environment.close());
+
+test('a connection that nothing comes from is given up: in a statement, which fails as unavailable, and idle, which nobody notices', async () => {
+  const db = closing(openDatabase(environment.config.mysql, 300), (database) => database.close());
+  const error: unknown = await db.knex.raw('SELECT SLEEP(30)').then(() => undefined, (thrown: unknown) => thrown);
+  expect(isUnavailable(error)).toBe(true);
+  await db.knex.raw('SELECT 1');
+  expect(db.connections().open).toBe(1);
+  await eventually(() => db.connections().open === 0);
+  await db.knex.raw('SELECT 1');
+});
+
+test('a migration may take its time', async () => {
+  const db = closing(openDatabase(environment.config.mysql, 0), (database) => database.close());
+  await expect(db.knex.raw('SELECT SLEEP(1)')).resolves.toBeDefined();
+});
