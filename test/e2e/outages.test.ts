@@ -125,7 +125,7 @@ describe('Redis', () => {
 describe('connections whose other end is lost without a word', () => {
   test('to Redis: captures are refused in time, and taken again soon', async () => {
     const proxy = closing(await startProxy(servers.redis.config.port), (open) => open.close());
-    const behind = await startRole('api', { ...environment.env, REDIS_PORT: String(proxy.port) });
+    const behind = closing(await startRole('api', { ...environment.env, REDIS_PORT: String(proxy.port) }), async (api) => void (await api.end()));
     await captureOne(behind.url, endpointId);
     proxy.silenceExisting();
     const start = performance.now();
@@ -133,7 +133,6 @@ describe('connections whose other end is lost without a word', () => {
     expect(first.status).toBe(503);
     expect(performance.now() - start).toBeLessThan(ANSWER_BOUND_MS + NOISE_MS);
     await eventually(async () => (await send(`${behind.url}/h/${endpointId}`, { method: 'POST' })).status === 200);
-    await behind.end();
   });
 
   test('to MySQL: the worker gives the transaction up and stores what it holds', async () => {
@@ -153,14 +152,13 @@ describe('connections whose other end is lost without a word', () => {
 
 test('connections of an API to MySQL are lost without a word: it answers again by itself', async () => {
   const proxy = closing(await startProxy(servers.mysql.config.port), (open) => open.close());
-  const behind = await startRole('api', { ...environment.env, MYSQL_PORT: String(proxy.port), MYSQL_POOL_SIZE: '2' });
+  const behind = closing(await startRole('api', { ...environment.env, MYSQL_PORT: String(proxy.port), MYSQL_POOL_SIZE: '2' }), async (api) => void (await api.end()));
   const ask = (): Promise<number> => client(behind.url, mintToken('ann')).endpoints().then(({ status }) => status);
   expect(await Promise.all(Array.from({ length: 6 }, ask))).toEqual(Array.from({ length: 6 }, () => 200));
   proxy.silenceExisting();
   // More than the pool has connections.
   expect(await Promise.all(Array.from({ length: 6 }, ask))).toEqual(Array.from({ length: 6 }, () => 503));
   await eventually(async () => (await ask()) === 200);
-  await behind.end();
 });
 
 test('a delete that fails because MySQL is away leaves the endpoint capturing', async () => {
