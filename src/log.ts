@@ -7,7 +7,9 @@ export type Log = Logger;
  * errors are logged by `describeError`, which keeps class, code and a message without values.
  */
 export function createLog(level: string, bindings: Record<string, unknown> = {}): Log {
-  return pino({ level, base: bindings, timestamp: pino.stdTimeFunctions.isoTime });
+  // Node's own stream: the last line is out when the process ends, and an end of its reader is an error
+  // that can be handled, where pino's writer tries again for ever as the process exits.
+  return pino({ level, base: bindings, timestamp: pino.stdTimeFunctions.isoTime }, process.stdout);
 }
 
 /** Libraries warn on the console (BullMQ of an eviction policy, ioredis of a forbidden INFO): that becomes lines like all others, and errors lose their data. */

@@ -1,4 +1,6 @@
-import { describe, expect, test, vi } from 'vitest';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { atMostEvery, describeError, logConsole, type Log } from '../../src/log.ts';
 
 describe('describeError', () => {
@@ -62,4 +64,23 @@ test('atMostEvery writes the first of many, and then how many it left out', () =
   write('f');
   vi.useRealTimers();
   expect(lines).toEqual([['a', 0], ['e', 3], ['f', 0]]);
+});
+
+test('a process ends although nobody reads its log any more', async () => {
+  const script = `
+    const { createLog } = await import('./src/log.ts');
+    const log = createLog('info');
+    log.info('up');
+    process.stdin.once('data', () => {
+      log.info('one');
+      log.info('two');
+      process.exit();
+    });`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], { stdio: ['pipe', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const ended = once(child, 'exit');
+  await once(child.stdout, 'data');
+  child.stdout.destroy();
+  child.stdin.write('go');
+  expect(await ended).toEqual([0, null]);
 });
