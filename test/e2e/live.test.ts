@@ -6,7 +6,7 @@ import { CLOSE } from '../../src/domain/live-event.ts';
 import { captureOne, client, mintToken } from '../support/client.ts';
 import { closing, eventually } from '../support/environment.ts';
 import { startFleet, type Fleet } from '../support/fleet.ts';
-import { connectClient } from '../support/live.ts';
+import { catchUpOnConnect, connectClient } from '../support/live.ts';
 import { endProcess } from '../support/processes.ts';
 import { runTrial } from '../support/live-trial.ts';
 
@@ -66,7 +66,7 @@ test('a stopping pod closes its sockets in order, and their clients go on elsewh
   const { id: endpointId } = (await client(fleet.url, token).create()).body;
   const viewers = await Promise.all(Array.from({ length: 60 }, () => connectClient(fleet.url, token)));
   for (const viewer of viewers) {
-    viewer.socket.on('connect', () => void viewer.emit('subscribe', { endpointId, after: Math.max(0, ...viewer.seqs()) }));
+    catchUpOnConnect(viewer, endpointId);
   }
   await captureOne(fleet.url, endpointId);
   await eventually(() => viewers.every(({ events }) => events.length > 0));

@@ -18,7 +18,7 @@ import { persistBatches } from '../../src/worker/persist.ts';
 import { makeCapture } from '../support/captures.ts';
 import { captureOne, client, mintToken, type Client } from '../support/client.ts';
 import { closing, eventually, JWT_SECRET, openEnvironment, type Environment } from '../support/environment.ts';
-import { connectClient, refusedHandshake, type LiveClient } from '../support/live.ts';
+import { catchUpOnConnect, connectClient, refusedHandshake, type LiveClient } from '../support/live.ts';
 import { startProxy } from '../support/proxy.ts';
 
 const log = createLog('silent');
@@ -168,7 +168,7 @@ test('the connection that events come by breaks: sockets are sent away, come bac
   await environment.redis.call('ACL', 'SETUSER', name, 'on', '>secret', '~*', '&*', '+@all');
   const own = await environment.startApi({ REDIS_USERNAME: name, REDIS_PASSWORD: 'secret' });
   const viewer = await connectClient(own.url, token);
-  viewer.socket.on('connect', () => void viewer.emit('subscribe', { endpointId, after: Math.max(0, ...viewer.seqs()) }));
+  catchUpOnConnect(viewer, endpointId);
   await captureOne(url, endpointId);
   await eventually(() => viewer.events.length === 1);
   for (let round = 0; round < 3; round += 1) {

@@ -53,3 +53,8 @@ export async function refusedHandshake(url: string, token: unknown): Promise<{ m
     client.socket.once('connect_error', (error) => resolve(error as never));
   });
 }
+
+/** Subscribes at each connection from here on, with what came last, as the README's client does; a connection that is lost meanwhile is followed by another one. */
+export function catchUpOnConnect(client: LiveClient, endpointId: string): void {
+  client.socket.on('connect', () => void client.emit('subscribe', { endpointId, after: Math.max(0, ...client.seqs()) }).catch(() => {}));
+}
