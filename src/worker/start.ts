@@ -29,7 +29,7 @@ export async function startWorkerProcess(config: Config, resources: Resources, l
   const metrics = createMetrics('worker');
   metrics.measureConnections(() => db.connections());
 
-  const unsafe = createDurabilityCheck({ redis: redis, db, mode: config.durability, log });
+  const unsafe = createDurabilityCheck({ redis, db, mode: config.durability, log });
   const check = resources.add(
     // BullMQ's workers ask for INFO, and where it is forbidden they ask again for ever, so fast that nothing else runs.
     startStartupCheck({ db, pingRedis: () => redis.info('server'), toleratesDeadDatabase: false, largestBody: largestBody(config.plans), unsafe, log }),
