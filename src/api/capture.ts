@@ -4,7 +4,7 @@ import type { Context, Middleware, Next } from 'koa';
 import { httpError, notFound, unavailable } from '../errors.ts';
 import { isAliasShaped } from '../domain/endpoint.ts';
 import { isUuid, newTimeOrderedId, timeOfId } from '../domain/ids.ts';
-import { atMostEvery, describeError, type Log } from '../log.ts';
+import { refusalLog, type Log } from '../log.ts';
 import type { ApiMetrics, CaptureOutcome } from '../metrics.ts';
 import { maxRequestSize, type Plan, type Plans } from '../plans.ts';
 import type { CachedTarget, EndpointCache } from '../redis/endpoint-cache.ts';
@@ -16,9 +16,6 @@ import { senderAddress } from './sender-address.ts';
 /** Slack's challenges have some 50 characters; the request that carries one is small. */
 const MAX_CHALLENGE_LENGTH = 256;
 const MAX_CHALLENGE_BODY_BYTES = 8 * 1024;
-
-/** During an outage every capture is refused for the same reason. */
-const REFUSALS_LOGGED_EVERY_MS = 10_000;
 
 export interface CaptureOptions {
   endpoints: EndpointCache;
@@ -38,9 +35,7 @@ export interface CaptureOptions {
  */
 export function capture(options: CaptureOptions): Middleware {
   const { captures, receiptSeconds } = options.metrics;
-  const lookUpFailed = atMostEvery<unknown>(REFUSALS_LOGGED_EVERY_MS, (error, leftOut) =>
-    options.log.error({ leftOut, error: describeError(error) }, 'Captures refused: endpoints could not be looked up'),
-  );
+  const lookUpFailed = refusalLog(options.log, 'Captures refused: endpoints could not be looked up');
 
   return async (ctx: Context, next: Next) => {
     const target = originForm(ctx.req.url ?? '/');

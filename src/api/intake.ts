@@ -4,7 +4,7 @@ import { newTimeOrderedId } from '../domain/ids.ts';
 import { nextUtcDay } from '../domain/time.ts';
 import { httpError, unavailable } from '../errors.ts';
 import { createGroupCommit, type GroupCommit } from '../group-commit.ts';
-import { atMostEvery, describeError, type Log } from '../log.ts';
+import { refusalLog, type Log } from '../log.ts';
 import type { ApiMetrics } from '../metrics.ts';
 import type { CaptureQueueName, EnqueuedBatch } from '../queue/capture-queue.ts';
 import { wasRefused } from '../redis/connections.ts';
@@ -17,9 +17,6 @@ const MAX_OVERLAPPING_LARGE = 2;
 
 /** With the time-outs of what comes before and after, a refusal is there within 2.5 s. */
 const MAX_WAIT_MS = 500;
-
-/** During an outage every batch is refused for the same reason. */
-const REFUSALS_LOGGED_EVERY_MS = 10_000;
 
 export interface Intake {
   /**
@@ -53,9 +50,7 @@ interface OverQuota {
 
 /** Group commit of captures: one reservation and one `enqueue` (one job, one fsync in Redis) answer many senders. */
 export function createIntake({ quota, enqueue, metrics, log }: IntakeOptions): Intake {
-  const notTaken = atMostEvery<unknown>(REFUSALS_LOGGED_EVERY_MS, (error, leftOut) =>
-    log.error({ leftOut, error: describeError(error) }, 'Captures refused: Redis did not take them'),
-  );
+  const notTaken = refusalLog(log, 'Captures refused: Redis did not take them');
   const intakes = {
     capture: groupCommit('capture', BATCH_MAX_CAPTURES, MAX_OVERLAPPING_FLUSHES),
     // By themselves, so that a slow one keeps no small one waiting.
