@@ -77,6 +77,8 @@ export interface Config {
   verifyRateLimitPerMinute: number;
   /** Bytes of request bodies that one API process holds in memory at most. */
   intakeMaxBytes: number;
+  /** Bytes of entries that one API process holds in memory at most, until their readers have them. */
+  answerMaxBytes: number;
   /** Time between "not ready" and closing the listener, so that load balancers notice. */
   drainDelayMs: number;
   /** Time that a stopping process gives its work before it closes regardless. */
@@ -163,6 +165,7 @@ export function readConfig(env: Env, role: Role): Config {
     apiRateLimitPerMinute: get(integer('API_RATE_LIMIT_PER_MINUTE', 0, 1_000_000_000), 6_000),
     verifyRateLimitPerMinute: get(integer('VERIFY_RATE_LIMIT_PER_MINUTE', 0, 1_000_000_000), 600),
     intakeMaxBytes: get(integer('INTAKE_MAX_BYTES', 1024 * 1024, 2 ** 40), 256 * 1024 * 1024),
+    answerMaxBytes: get(integer('ANSWER_MAX_BYTES', 1024 * 1024, 2 ** 40), 128 * 1024 * 1024),
     drainDelayMs: get(integer('DRAIN_DELAY_MS', 0, 600_000), 0),
     shutdownTimeoutMs: get(integer('SHUTDOWN_TIMEOUT_MS', 1, 600_000), 25_000),
     live: {

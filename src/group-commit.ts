@@ -13,6 +13,8 @@ export interface GroupCommitOptions<T, R> {
   maxBytes: number;
   /** Flushes that may overlap once full ones are waiting. */
   maxInFlight: number;
+  /** Bytes in all flushes that overlap at most, unless one by itself has more; no limit by default. */
+  maxBytesInFlight?: number;
   /** Items that waited longer than this (milliseconds) for their flush are refused instead; none by default. */
   maxWaitMs?: number;
   sizeOf: (item: T) => number;
@@ -38,10 +40,11 @@ interface Waiting<T, R> {
  * fault one time-out later, and their callers have deadlines.
  */
 export function createGroupCommit<T, R>(options: GroupCommitOptions<T, R>): GroupCommit<T, R> {
-  const { maxItems, maxBytes, maxInFlight, maxWaitMs = Infinity, sizeOf, flush } = options;
+  const { maxItems, maxBytes, maxInFlight, maxBytesInFlight = Infinity, maxWaitMs = Infinity, sizeOf, flush } = options;
   let waiting: Waiting<T, R>[] = [];
   let waitingBytes = 0;
   let inFlight = 0;
+  let bytesInFlight = 0;
   let scheduled = false;
   let onIdle: (() => void)[] = [];
 
@@ -66,10 +69,9 @@ export function createGroupCommit<T, R>(options: GroupCommitOptions<T, R>): Grou
 
   function startFlushes(): void {
     refuseLate();
-    const full = (): boolean => waiting.length >= maxItems || waitingBytes >= maxBytes;
-    while (waiting.length > 0 && (inFlight === 0 || (inFlight < maxInFlight && full()))) {
-      void run(takeBatch());
-    }
+    const isFull = (): boolean => waiting.length >= maxItems || waitingBytes >= maxBytes;
+    const mayOverlap = (): boolean => inFlight < maxInFlight && isFull() && bytesInFlight + nextBatch().bytes <= maxBytesInFlight;
+    while (waiting.length > 0 && (inFlight === 0 || mayOverlap())) void run(nextBatch());
     if (waiting.length === 0 && inFlight === 0) {
       for (const resolve of onIdle) resolve();
       onIdle = [];
@@ -86,7 +88,8 @@ export function createGroupCommit<T, R>(options: GroupCommitOptions<T, R>): Grou
     }
   }
 
-  function takeBatch(): Waiting<T, R>[] {
+  /** How many of those that wait go into the next flush, and their bytes. */
+  function nextBatch(): { count: number; bytes: number } {
     let count = 0;
     let bytes = 0;
     for (const { size } of waiting) {
@@ -94,12 +97,14 @@ export function createGroupCommit<T, R>(options: GroupCommitOptions<T, R>): Grou
       count += 1;
       bytes += size;
     }
-    waitingBytes -= bytes;
-    return waiting.splice(0, count);
+    return { count, bytes };
   }
 
-  async function run(batch: Waiting<T, R>[]): Promise<void> {
+  async function run({ count, bytes }: { count: number; bytes: number }): Promise<void> {
+    const batch = waiting.splice(0, count);
+    waitingBytes -= bytes;
     inFlight += 1;
+    bytesInFlight += bytes;
     try {
       const results = await flush(batch.map(({ item }) => item));
       batch.forEach(({ resolve }, index) => resolve(results[index] as R));
@@ -110,6 +115,7 @@ export function createGroupCommit<T, R>(options: GroupCommitOptions<T, R>): Grou
       for (const { reject } of refused) reject(error);
     } finally {
       inFlight -= 1;
+      bytesInFlight -= bytes;
       startFlushes();
     }
   }

@@ -74,7 +74,9 @@ export function atMostEvery<T>(ms: number, write: (value: T, leftOut: number) =>
 /** During an outage every capture is refused for the same reason. */
 const REFUSALS_LOGGED_EVERY_MS = 10_000;
 
-/** A function that logs why captures are refused, once in a while. */
-export function refusalLog(log: Log, message: string): (error: unknown) => void {
-  return atMostEvery(REFUSALS_LOGGED_EVERY_MS, (error, leftOut) => log.error({ leftOut, error: describeError(error) }, message));
+/** A function that logs that captures are refused, and why, once in a while. */
+export function refusalLog(log: Log, reason: string): (cause: unknown) => void {
+  return atMostEvery(REFUSALS_LOGGED_EVERY_MS, (cause, leftOut) => {
+    log.error({ reason, leftOut, ...(cause !== undefined && { error: describeError(cause) }) }, 'Captures refused');
+  });
 }

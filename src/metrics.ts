@@ -29,9 +29,12 @@ export interface Metrics {
 export interface ApiMetrics extends Metrics {
   /** Ready-made children of `hookbay_captures_total`: a capture costs one addition. */
   captures: Record<CaptureOutcome, { inc(): void }>;
+  /** Why captures were refused with 503; the reasons are those of `api/refusals.ts`. */
+  captureRefusals: Counter<'reason'>;
   receiptSeconds: Histogram;
   batchCaptures: Histogram;
   intakeBytes: Gauge;
+  answerBytes: Gauge;
   httpRequests: Counter<'route' | 'status'>;
   httpRequestSeconds: Histogram<'route'>;
   sockets: Gauge;
@@ -75,9 +78,11 @@ function createApiMetrics(): ApiMetrics {
   return {
     ...base,
     captures: Object.fromEntries(CAPTURE_OUTCOMES.map((outcome) => [outcome, startingAtZero(captures, outcome)])) as ApiMetrics['captures'],
+    captureRefusals: counter('hookbay_capture_refusals_total', 'Captures refused with 503, by reason', 'reason'),
     receiptSeconds: histogram('hookbay_receipt_seconds', 'Accepted captures: from the headers to the receipt', RECEIPT_BUCKETS),
     batchCaptures: histogram('hookbay_batch_captures', 'Captures in one enqueued batch', BATCH_BUCKETS),
     intakeBytes: gauge('hookbay_intake_bytes', 'Bytes of request bodies held in memory'),
+    answerBytes: gauge('hookbay_answer_bytes', 'Bytes of entries held in memory until their readers have them'),
     httpRequests: counter('hookbay_http_requests_total', 'Management requests by route pattern and class of status', 'route', 'status'),
     httpRequestSeconds: histogram('hookbay_http_request_seconds', 'Management requests: from the headers to the end of the answer', MANAGEMENT_BUCKETS, 'route'),
     sockets: gauge('hookbay_sockets', 'Live-event sockets that are connected'),

@@ -12,15 +12,17 @@ import type { MemoryWatch } from '../redis/memory-watch.ts';
 import type { Quota } from '../redis/quota.ts';
 import type { Database } from '../store/database.ts';
 import { authenticate, principal } from './auth.ts';
-import type { ByteBudget } from './body.ts';
+import type { ByteBudget } from './byte-budget.ts';
 import { capture } from './capture.ts';
 import { endpointRoutes } from './endpoints.ts';
 import { errorHandler } from './error-handler.ts';
+import { checkHost } from './host.ts';
 import type { InFlight } from './in-flight.ts';
 import type { Intake } from './intake.ts';
 import type { KeySource } from './keys.ts';
 import { openApiDocument } from './openapi.ts';
 import { rateLimit } from './rate-limit.ts';
+import type { Refuse } from './refusals.ts';
 import { requestLog } from './request-log.ts';
 import { requestRoutes } from './requests.ts';
 import { senderAddress } from './sender-address.ts';
@@ -36,7 +38,11 @@ export interface ApiDependencies {
   quota: Quota;
   intake: Intake;
   inFlight: InFlight;
+  /** Memory for bodies of captures, for those of management requests, and for entries on their way to readers. */
   budget: ByteBudget;
+  managementBodies: ByteBudget;
+  answers: ByteBudget;
+  refuse: Refuse;
   memory: MemoryWatch;
   plans: Plans;
   defaultPlan: string;
@@ -68,10 +74,11 @@ export function createApp(api: ApiDependencies): Koa {
   app.use(requestLog(api.metrics, api.log));
   // Once more below the log, so that it knows the status of what went wrong.
   app.use(renderErrors);
+  app.use(hostGuard);
   const { cacheRedis: redis, redisPrefix: prefix, log } = api;
   const open = new Router();
   open.use(rateLimit({ name: 'verify', perMinute: api.verifyRateLimitPerMinute, keyOf: (ctx) => senderAddress(ctx.req, api.trustProxyHops), redis, prefix, log }));
-  verifySignatureRoutes(open);
+  verifySignatureRoutes(open, api);
   const document = openApiDocument(api.baseUrl);
   const about = new Router();
   about.get('/openapi.json', (ctx) => {
@@ -94,6 +101,11 @@ export function createApp(api: ApiDependencies): Koa {
 /** A database that is frozen, rather than gone, would keep management requests waiting for ever. */
 async function answerInTime(_ctx: Context, next: Next): Promise<void> {
   await withDeadline(MANAGEMENT_DEADLINE_MS, next());
+}
+
+async function hostGuard(ctx: Context, next: Next): Promise<void> {
+  checkHost(ctx.req);
+  await next();
 }
 
 async function responseHeaders(ctx: Context, next: Next): Promise<void> {

@@ -1,16 +1,17 @@
-import type { IncomingMessage } from 'node:http';
 import { isHttpError } from 'http-errors';
 import type { Context, Middleware, Next } from 'koa';
-import { httpError, notFound, unavailable } from '../errors.ts';
+import { httpError, notFound } from '../errors.ts';
 import { isAliasShaped } from '../domain/endpoint.ts';
 import { isUuid, newTimeOrderedId, timeOfId } from '../domain/ids.ts';
-import { refusalLog, type Log } from '../log.ts';
 import type { ApiMetrics, CaptureOutcome } from '../metrics.ts';
 import { maxRequestSize, type Plan, type Plans } from '../plans.ts';
 import type { CachedTarget, EndpointCache } from '../redis/endpoint-cache.ts';
 import type { MemoryWatch } from '../redis/memory-watch.ts';
-import { readBody, SenderGone, type ByteBudget } from './body.ts';
+import { readBody, SenderGone } from './body.ts';
+import type { ByteBudget, Holding } from './byte-budget.ts';
+import { checkHost } from './host.ts';
 import type { Intake } from './intake.ts';
+import type { Refuse } from './refusals.ts';
 import { senderAddress } from './sender-address.ts';
 
 /** Slack's challenges have some 50 characters; the request that carries one is small. */
@@ -26,7 +27,7 @@ export interface CaptureOptions {
   plans: Plans;
   trustProxyHops: number;
   metrics: ApiMetrics;
-  log: Log;
+  refuse: Refuse;
 }
 
 /**
@@ -35,10 +36,9 @@ export interface CaptureOptions {
  */
 export function capture(options: CaptureOptions): Middleware {
   const { captures, receiptSeconds } = options.metrics;
-  const lookUpFailed = refusalLog(options.log, 'Captures refused: endpoints could not be looked up');
 
   return async (ctx: Context, next: Next) => {
-    const target = originForm(ctx.req.url ?? '/');
+    const target = ctx.req.url ?? '/';
     if (!/^\/h(?:[/?]|$)/.test(target)) return next();
     const start = performance.now();
     ctx.set('Access-Control-Allow-Origin', '*');
@@ -54,11 +54,13 @@ export function capture(options: CaptureOptions): Middleware {
   };
 
   async function receive(ctx: Context, target: string): Promise<void> {
-    const limit = maxRequestSize(planOf(options.plans, await findTarget(options, keyOf(target), lookUpFailed)));
-    const body = await readBody(ctx.req, ctx.res, limit, options.budget);
+    checkHost(ctx.req);
+    const { id: endpointId, userId, plan } = await findTarget(options, keyOf(target));
+    const holding = options.budget.open({ userId, endpointId });
     try {
+      const body = await receiveBody(ctx, maxRequestSize(planOf(options, plan)), holding);
       // Anew: while the body came in, the endpoint may have been deleted, and its plan changed.
-      const endpoint = await findTarget(options, keyOf(target), lookUpFailed);
+      const endpoint = await findTarget(options, keyOf(target));
       const id = newTimeOrderedId();
       const captured = {
         id,
@@ -70,11 +72,19 @@ export function capture(options: CaptureOptions): Middleware {
         ip: senderAddress(ctx.req, options.trustProxyHops),
         body,
       };
-      await options.intake.submit(captured, planOf(options.plans, endpoint).dailyRequests);
+      await options.intake.submit(captured, planOf(options, endpoint.plan).dailyRequests);
       if (ctx.method === 'OPTIONS') allowEverything(ctx);
       ctx.body = { received: true, id, timestamp: timeOfId(id), ...challengeOf(body) };
     } finally {
-      options.budget.give(body.length);
+      holding.release();
+    }
+  }
+
+  async function receiveBody(ctx: Context, limit: number, holding: Holding): Promise<Buffer> {
+    try {
+      return await readBody(ctx.req, ctx.res, limit, holding);
+    } catch (error) {
+      throw isHttpError(error) && error.status === 503 ? options.refuse('body_memory') : error;
     }
   }
 }
@@ -88,42 +98,31 @@ export function outcomeOf(error: unknown): CaptureOutcome {
 
 const OUTCOMES: Record<number, CaptureOutcome> = { 404: 'unknown_endpoint', 410: 'expired', 413: 'too_large', 429: 'over_quota' };
 
-/**
- * Path and query as sent. A client that talks to a proxy sends the absolute form,
- * which servers have to take as well (RFC 9112, section 3.2.2).
- */
-export function originForm(url: NonNullable<IncomingMessage['url']>): string {
-  if (url.startsWith('/')) return url;
-  const rest = url.replace(/^https?:\/\/[^/?#]*/i, '');
-  return rest.startsWith('/') ? rest : `/${rest}`;
-}
-
 function keyOf(target: string): string {
   const key = /^\/h\/([^/?]*)/.exec(target)?.[1] ?? '';
   return isUuid(key) ? key.toLowerCase() : key;
 }
 
 /** @throws HttpError 404, 410, or 503 when nothing can be taken now */
-async function findTarget({ endpoints, memory }: CaptureOptions, key: string, onError: (error: unknown) => void): Promise<CachedTarget> {
+async function findTarget({ endpoints, memory, refuse }: CaptureOptions, key: string): Promise<CachedTarget> {
   let endpoint: CachedTarget | undefined;
   try {
     endpoint = isUuid(key) || isAliasShaped(key) ? await endpoints.find(key) : undefined;
   } catch (error) {
-    onError(error);
-    throw unavailable('The endpoint could not be looked up; send this request again');
+    throw refuse('lookup', error);
   }
   if (endpoint === undefined) throw notFound('There is no endpoint at this address');
   if (endpoint.expiresAt !== null && endpoint.expiresAt <= Date.now()) {
     throw httpError(410, 'This endpoint has expired');
   }
-  if (memory.refusing()) throw unavailable('The queue is full; send this request again');
+  if (memory.refusing()) throw refuse('redis_full');
   return endpoint;
 }
 
 /** @throws HttpError 503 when this process has not been told of the owner's plan */
-function planOf(plans: Plans, endpoint: CachedTarget): Plan {
-  const plan = plans.get(endpoint.plan);
-  if (plan === undefined) throw unavailable('The plan of this endpoint is not configured here');
+function planOf({ plans, refuse }: CaptureOptions, name: string): Plan {
+  const plan = plans.get(name);
+  if (plan === undefined) throw refuse('plan');
   return plan;
 }
 

@@ -14,7 +14,7 @@ import { createEndpointBody, validate } from './schemas.ts';
 export function endpointRoutes(router: Router, api: ApiDependencies): void {
   const { db, endpoints, quota, inFlight, baseUrl, log } = api;
 
-  router.post('/api/endpoints', jsonBody(), async (ctx) => {
+  router.post('/api/endpoints', jsonBody({ budget: api.managementBodies, ownerOf: principal }), async (ctx) => {
     const { userId, plan } = principal(ctx);
     const { permanent, alias } = validate(createEndpointBody, ctx.request.body);
     if (alias !== null) {

@@ -2,21 +2,26 @@ import { encodedSize } from '../domain/capture-batch.ts';
 import type { CapturedRequest } from '../domain/captured-request.ts';
 import { newTimeOrderedId } from '../domain/ids.ts';
 import { nextUtcDay } from '../domain/time.ts';
-import { httpError, unavailable } from '../errors.ts';
-import { createGroupCommit, type GroupCommit } from '../group-commit.ts';
-import { refusalLog, type Log } from '../log.ts';
+import { httpError } from '../errors.ts';
+import { createGroupCommit, WaitedTooLong } from '../group-commit.ts';
 import type { ApiMetrics } from '../metrics.ts';
 import type { CaptureQueueName, EnqueuedBatch } from '../queue/capture-queue.ts';
 import { wasRefused } from '../redis/connections.ts';
 import type { Quota, QuotaRequest, Reservation } from '../redis/quota.ts';
+import type { Refuse } from './refusals.ts';
 
 const BATCH_MAX_CAPTURES = 256;
 const BATCH_MAX_BYTES = 512 * 1024;
 const MAX_OVERLAPPING_FLUSHES = 4;
-const MAX_OVERLAPPING_LARGE = 2;
+
+/** Large captures go one by one, as many at a time as these bytes hold; each takes about five times its own in memory. */
+const LARGE_BYTES_IN_FLIGHT = 64 * 1024 * 1024;
 
 /** With the time-outs of what comes before and after, a refusal is there within 2.5 s. */
 const MAX_WAIT_MS = 500;
+
+/** A large one may use up what its look-up has left: its endpoint was found before its body came. */
+const LARGE_MAX_WAIT_MS = 900;
 
 export interface Intake {
   /**
@@ -33,7 +38,7 @@ export interface IntakeOptions {
   quota: Quota;
   enqueue: (queue: CaptureQueueName, batch: EnqueuedBatch) => Promise<void>;
   metrics: ApiMetrics;
-  log: Log;
+  refuse: Refuse;
 }
 
 interface Submitted {
@@ -49,31 +54,28 @@ interface OverQuota {
 }
 
 /** Group commit of captures: one reservation and one `enqueue` (one job, one fsync in Redis) answer many senders. */
-export function createIntake({ quota, enqueue, metrics, log }: IntakeOptions): Intake {
-  const notTaken = refusalLog(log, 'Captures refused: Redis did not take them');
+export function createIntake({ quota, enqueue, metrics, refuse }: IntakeOptions): Intake {
+  const sizeOf = ({ capture }: Submitted): number => encodedSize(capture);
   const intakes = {
-    capture: groupCommit('capture', BATCH_MAX_CAPTURES, MAX_OVERLAPPING_FLUSHES),
-    // By themselves, so that a slow one keeps no small one waiting.
-    'capture-large': groupCommit('capture-large', 1, MAX_OVERLAPPING_LARGE),
-  };
-
-  function groupCommit(queue: CaptureQueueName, maxItems: number, maxInFlight: number): GroupCommit<Submitted, OverQuota | undefined> {
-    return createGroupCommit({
-      maxItems,
+    capture: createGroupCommit<Submitted, OverQuota | undefined>({
+      maxItems: BATCH_MAX_CAPTURES,
       maxBytes: BATCH_MAX_BYTES,
-      maxInFlight,
+      maxInFlight: MAX_OVERLAPPING_FLUSHES,
       maxWaitMs: MAX_WAIT_MS,
-      sizeOf: ({ capture }) => encodedSize(capture),
-      async flush(submitted) {
-        try {
-          return await keep(queue, submitted);
-        } catch (error) {
-          notTaken(error);
-          throw error;
-        }
-      },
-    });
-  }
+      sizeOf,
+      flush: (submitted) => keep('capture', submitted),
+    }),
+    // By themselves, so that a slow one keeps no small one waiting.
+    'capture-large': createGroupCommit<Submitted, OverQuota | undefined>({
+      maxItems: 1,
+      maxBytes: LARGE_BYTES_IN_FLIGHT,
+      maxInFlight: Infinity,
+      maxBytesInFlight: LARGE_BYTES_IN_FLIGHT,
+      maxWaitMs: LARGE_MAX_WAIT_MS,
+      sizeOf,
+      flush: (submitted) => keep('capture-large', submitted),
+    }),
+  };
 
   async function keep(queue: CaptureQueueName, submitted: Submitted[]): Promise<(OverQuota | undefined)[]> {
     const id = newTimeOrderedId();
@@ -95,8 +97,8 @@ export function createIntake({ quota, enqueue, metrics, log }: IntakeOptions): I
   return {
     async submit(capture, dailyCap) {
       const intake = encodedSize(capture) > BATCH_MAX_BYTES ? intakes['capture-large'] : intakes.capture;
-      const refusal = await intake.submit({ capture, dailyCap }).catch(() => {
-        throw unavailable('The capture could not be stored; send this request again');
+      const refusal = await intake.submit({ capture, dailyCap }).catch((error: unknown) => {
+        throw refuse(error instanceof WaitedTooLong ? 'waited' : 'redis', error);
       });
       if (refusal !== undefined) throw overQuota(refusal);
     },

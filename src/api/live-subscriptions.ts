@@ -10,6 +10,7 @@ import type { Listening } from '../redis/live-channels.ts';
 import type { Database } from '../store/database.ts';
 import { findEndpoint } from '../store/endpoints.ts';
 import { listRequestsAfter } from '../store/requests.ts';
+import { createTurns } from '../turns.ts';
 import type { Principal } from './auth.ts';
 import type { LiveConnection } from './live-connection.ts';
 import { subscribeMessage, unsubscribeMessage, validate } from './schemas.ts';
@@ -112,7 +113,9 @@ export function createSubscriptions(socket: Socket, connection: LiveConnection, 
     const page = await withDeadline(QUERY_DEADLINE_MS, listRequestsAfter(db.knex, reader, endpointId, after, limit, EVENT_MAX_BODY_BYTES));
     let sent = 0;
     let last = after;
+    const turn = createTurns();
     for (const row of page) {
+      await turn();
       if (connection.isBehind()) break;
       connection.pass(() => socket.emit(REQUEST_EVENT, presentRequest(row)));
       sent += 1;

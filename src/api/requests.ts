@@ -1,13 +1,12 @@
-import { Readable } from 'node:stream';
-import { setImmediate } from 'node:timers/promises';
 import type { Router } from '@koa/router';
 import type { Context } from 'koa';
 import { notFound } from '../errors.ts';
-import { presentRequest, type StoredRequest } from '../domain/captured-request.ts';
+import type { StoredRequest } from '../domain/captured-request.ts';
 import { isUuid } from '../domain/ids.ts';
 import { retentionCutoff } from '../domain/time.ts';
 import { findEndpoint } from '../store/endpoints.ts';
-import { countRequests, findRequest, listRequests, removeRequests, type Reader } from '../store/requests.ts';
+import { countRequests, findBody, findRequest, measurePage, readPage, removeRequests, type PageEntry, type Reader } from '../store/requests.ts';
+import { answerBytes, answerEntries, answerEntry, reserve } from './answers.ts';
 import type { ApiDependencies } from './app.ts';
 import { principal } from './auth.ts';
 import { jsonBody } from './json-body.ts';
@@ -16,8 +15,11 @@ import { batchDeleteBody, pageQuery, validate } from './schemas.ts';
 /** Longer bodies are cut in lists; the detail route has them whole. */
 const LIST_MAX_BODY_BYTES = 256 * 1024;
 
-/** Bodies that take a noticeable part of a millisecond to present. */
-const LARGE_BODY_BYTES = 32 * 1024;
+/** Bodies of one page together: where they would be more, the longest are cut shorter. */
+const PAGE_MAX_BODY_BYTES = 8 * 1024 * 1024;
+
+/** What is held of an entry beside its bytes. */
+const ENTRY_BYTES = 1024;
 
 export function requestRoutes(router: Router, api: ApiDependencies): void {
   const { db, inFlight } = api;
@@ -30,15 +32,16 @@ export function requestRoutes(router: Router, api: ApiDependencies): void {
     await inFlight.settleForRead(ctx);
     if ((await findEndpoint(db.knex, reader.userId, endpointId)) === undefined) throw notFound();
     const page = { limit, offset, ...(before !== undefined && { before }) };
-    const rows = await listRequests(db.knex, reader, endpointId, page, LIST_MAX_BODY_BYTES);
+    const entries = await measurePage(db.knex, reader, endpointId, page);
+    const maxBody = bodyLimit(entries);
+    reserve(ctx, api.answers, entries.reduce((sum, { size, rest }) => sum + ENTRY_BYTES + rest + Math.min(size, maxBody), 0));
+    const rows = await readPage(db.knex, reader, entries.map(({ id }) => id), maxBody);
     const total = await countRequests(db.knex, reader, endpointId);
-    // In pieces, because two hundred bodies in one text are hundreds of megabytes and seconds without a turn for anybody else.
-    ctx.type = 'json';
-    ctx.body = Readable.from(listInPieces(rows, { total, limit, offset }), { objectMode: false });
+    answerEntries(ctx, 'requests', rows, { total, limit, offset });
   });
 
   router.get('/api/requests/:id', async (ctx) => {
-    ctx.body = presentRequest(await findOwnedRequest(ctx, api));
+    answerEntry(ctx, await findOwnedRequest(ctx, api));
   });
 
   router.get('/api/requests/:id/body', async (ctx) => {
@@ -47,7 +50,7 @@ export function requestRoutes(router: Router, api: ApiDependencies): void {
     ctx.set('Content-Disposition', `attachment; filename="${ctx.params['id']?.toLowerCase()}.bin"`);
     ctx.set('Content-Security-Policy', "sandbox; default-src 'none'");
     ctx.type = 'application/octet-stream';
-    ctx.body = body;
+    answerBytes(ctx, body);
   });
 
   router.delete('/api/requests/:id', async (ctx) => {
@@ -57,7 +60,7 @@ export function requestRoutes(router: Router, api: ApiDependencies): void {
     ctx.body = { success: true };
   });
 
-  router.delete('/api/requests', jsonBody(), async (ctx) => {
+  router.delete('/api/requests', jsonBody({ budget: api.managementBodies, ownerOf: principal }), async (ctx) => {
     const { ids } = validate(batchDeleteBody, ctx.request.body ?? {});
     const unique = [...new Set(ids.map((id) => id.toLowerCase()))];
     ctx.body = { success: true, deleted: await removeSettled(ctx, unique) };
@@ -74,28 +77,39 @@ export function requestRoutes(router: Router, api: ApiDependencies): void {
 }
 
 /**
- * The caller's entry named by the path. One that is not there may be on its way: only then is it worth waiting.
+ * The caller's entry named by the path, whole; its bytes are set aside in the budget for answers. One that is not
+ * there may be on its way: only then is it worth waiting.
  *
- * @throws HttpError 404
+ * @throws HttpError 404, 503 when there is no memory for its body
  */
-export async function findOwnedRequest(ctx: Context & { params: Record<string, string> }, { db, inFlight }: ApiDependencies): Promise<StoredRequest> {
+export async function findOwnedRequest(ctx: Context & { params: Record<string, string> }, { db, inFlight, answers }: ApiDependencies): Promise<StoredRequest> {
   const id = ctx.params['id'] ?? '';
   if (!isUuid(id)) throw notFound();
   const reader = readerOf(ctx);
-  const found = await findRequest(db.knex, reader, id);
-  if (found !== undefined) return found;
-  await inFlight.settleForRead(ctx);
-  const settled = await findRequest(db.knex, reader, id);
-  if (settled === undefined) throw notFound();
-  return settled;
+  let found = await findRequest(db.knex, reader, id, LIST_MAX_BODY_BYTES);
+  if (found === undefined) {
+    await inFlight.settleForRead(ctx);
+    found = await findRequest(db.knex, reader, id, LIST_MAX_BODY_BYTES);
+  }
+  if (found === undefined) throw notFound();
+  reserve(ctx, answers, ENTRY_BYTES + found.raw_headers.length + found.target.length + found.size);
+  if (found.size <= LIST_MAX_BODY_BYTES) return found;
+  const body = await findBody(db.knex, reader, id);
+  if (body === undefined) throw notFound();
+  return { ...found, body };
 }
 
-async function* listInPieces(rows: StoredRequest[], rest: Record<string, number>): AsyncGenerator<string> {
-  for (const [i, row] of rows.entries()) {
-    if (row.body.length > LARGE_BODY_BYTES) await setImmediate();
-    yield (i === 0 ? '{"requests":[' : ',') + JSON.stringify(presentRequest(row));
+/** The length after which the bodies of a page are cut, so that together they keep to the page's bytes. */
+function bodyLimit(entries: PageEntry[]): number {
+  let left = PAGE_MAX_BODY_BYTES;
+  const sizes = entries.map(({ size }) => Math.min(size, LIST_MAX_BODY_BYTES)).toSorted((a, b) => a - b);
+  for (const [i, size] of sizes.entries()) {
+    const share = Math.floor(left / (sizes.length - i));
+    // The sizes only grow from here on.
+    if (size > share) return share;
+    left -= size;
   }
-  yield `${rows.length === 0 ? '{"requests":[' : ''}],${JSON.stringify(rest).slice(1)}`;
+  return LIST_MAX_BODY_BYTES;
 }
 
 function readerOf(ctx: Context): Reader {

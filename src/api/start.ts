@@ -19,15 +19,19 @@ import { findCaptureTarget } from '../store/endpoints.ts';
 import { findUsage } from '../store/usage.ts';
 import { savePlan } from '../store/users.ts';
 import { createApp } from './app.ts';
-import { createByteBudget } from './body.ts';
+import { createByteBudget } from './byte-budget.ts';
 import { createInFlight } from './in-flight.ts';
 import { createIntake } from './intake.ts';
 import { createKeySource } from './keys.ts';
+import { createRefusals } from './refusals.ts';
 import { startLive, type Live } from './live.ts';
 import { createHttpServer } from './server.ts';
 
 /** How long a capture waits for the database where Redis doesn't know its endpoint. */
 const LOOK_UP_TIMEOUT_MS = 1_000;
+
+/** Bodies of management requests that one process holds at most. */
+const MANAGEMENT_BODY_BYTES = 64 * 1024 * 1024;
 
 export interface RunningApi {
   port: number;
@@ -59,10 +63,18 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   });
   const quota = createQuota(cacheRedis, config.redis.prefix, (userId, day) => withDeadline(LOOK_UP_TIMEOUT_MS, findUsage(db.knex, userId, day)));
   const memory = resources.add(startMemoryWatch({ redis: cacheRedis, refusePercent: config.redisMemoryRefusePercent, log }), (watch) => watch.stop());
-  const intake = resources.add(createIntake({ quota, enqueue: (queue, batch) => enqueueCaptures(queue === 'capture' ? smallCaptures : largeCaptures, batch), metrics, log }), (open) => open.idle());
+  const refuse = createRefusals(metrics.captureRefusals, log);
+  const intake = resources.add(
+    createIntake({ quota, enqueue: (queue, batch) => enqueueCaptures(queue === 'capture' ? smallCaptures : largeCaptures, batch), metrics, refuse }),
+    (open) => open.idle(),
+  );
 
   const budget = createByteBudget(config.intakeMaxBytes);
-  metrics.onScrape(() => metrics.intakeBytes.set(budget.used()));
+  const answers = createByteBudget(config.answerMaxBytes);
+  metrics.onScrape(() => {
+    metrics.intakeBytes.set(budget.used());
+    metrics.answerBytes.set(answers.used());
+  });
   metrics.measureConnections(() => db.connections());
   metrics.onScrape(() => {
     metrics.redisMemoryRatio.set(memory.ratio());
@@ -88,6 +100,9 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     intake,
     inFlight: createInFlight(createInFlightWait(openCaptureQueues(cacheRedis, config.redis.prefix)), log),
     budget,
+    managementBodies: createByteBudget(MANAGEMENT_BODY_BYTES),
+    answers,
+    refuse,
     metrics,
     memory,
     log,

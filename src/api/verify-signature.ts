@@ -4,16 +4,20 @@ import { headersFrom } from '../domain/captured-request.ts';
 import { PROVIDERS, SCHEMES, verifySignature, type Provider, type VerificationResult } from '../domain/signature/verify.ts';
 import { httpError } from '../errors.ts';
 import type { ApiDependencies } from './app.ts';
+import { principal } from './auth.ts';
+import type { Owner } from './byte-budget.ts';
 import { jsonBody } from './json-body.ts';
 import { findOwnedRequest } from './requests.ts';
+import { senderAddress } from './sender-address.ts';
 import { MAX_VERIFY_PAYLOAD_BYTES, validate, verifySignatureBody, verifyStoredBody } from './schemas.ts';
 
 /** JSON may take six bytes for one of the payload (`\u0000`). */
 const MAX_JSON_BYTES = 6 * MAX_VERIFY_PAYLOAD_BYTES + 64 * 1024;
 
 /** The public route. Nothing of what it is sent is kept or logged. */
-export function verifySignatureRoutes(open: Router): void {
-  open.post('/api/verify-signature', jsonBody(MAX_JSON_BYTES), (ctx: Context) => {
+export function verifySignatureRoutes(open: Router, { managementBodies: budget, trustProxyHops }: ApiDependencies): void {
+  const ownerOf = (ctx: Context): Owner => ({ userId: `address:${senderAddress(ctx.req, trustProxyHops)}` });
+  open.post('/api/verify-signature', jsonBody({ budget, ownerOf, maxBytes: MAX_JSON_BYTES }), (ctx: Context) => {
     const { provider, payload, signature, secret, timestamp } = validate(verifySignatureBody, ctx.request.body ?? {});
     const bytes = Buffer.from(payload, 'utf8');
     if (bytes.length > MAX_VERIFY_PAYLOAD_BYTES) {
@@ -25,7 +29,7 @@ export function verifySignatureRoutes(open: Router): void {
 
 /** Checks a stored entry by its own headers and exact bytes; the secret is used and forgotten. */
 export function verifyStoredRoutes(guarded: Router, api: ApiDependencies): void {
-  guarded.post('/api/requests/:id/verify', jsonBody(), async (ctx: Context & { params: Record<string, string> }) => {
+  guarded.post('/api/requests/:id/verify', jsonBody({ budget: api.managementBodies, ownerOf: principal }), async (ctx: Context & { params: Record<string, string> }) => {
     const { provider, secret } = validate(verifyStoredBody, ctx.request.body ?? {});
     const { raw_headers: rawHeaders, body } = await findOwnedRequest(ctx, api);
     ctx.body = verifyStored(headersFrom(JSON.parse(rawHeaders) as string[]), body, secret, provider);

@@ -4,6 +4,9 @@ import type { CapturedRequest } from './captured-request.ts';
 /** Below this, what a body becomes in JSON matters little. */
 const SMALL_BODY_BYTES = 64 * 1024;
 
+/** From here on a body travels as Base64 whatever it is: to quote megabytes of text in JSON holds the event loop longer. */
+const LARGE_BODY_BYTES = 384 * 1024;
+
 /** Data of a capture job: plain JSON, because that is what BullMQ stores. */
 export interface CaptureBatchJob {
   v: 1;
@@ -50,7 +53,7 @@ export function encodeCapture(capture: CapturedRequest): EncodedCapture {
     target,
     headers: rawHeaders,
     ip,
-    ...(isUtf8(body) && !growsInJson(body) ? { b: body.toString('utf8') } : { b64: body.toString('base64') }),
+    ...(travelsAsText(body) ? { b: body.toString('utf8') } : { b64: body.toString('base64') }),
   };
 }
 
@@ -62,6 +65,10 @@ export function encodedSize(capture: CapturedRequest): number {
   let headers = 0;
   for (const part of capture.rawHeaders) headers += part.length + 3;
   return 250 + headers + capture.target.length + Math.ceil(capture.body.length * 1.34);
+}
+
+function travelsAsText(body: Buffer): boolean {
+  return body.length < LARGE_BODY_BYTES && isUtf8(body) && !growsInJson(body);
 }
 
 /** Whether quoting makes a large text longer than base64 would: JSON takes six bytes for a control character. */

@@ -51,7 +51,36 @@ export interface LogEntry {
 }
 
 export function presentRequest(row: StoredRequest): LogEntry {
-  return logEntryOf({
+  return logEntryOf(partsOf(row));
+}
+
+/** Bytes of a body that become JSON in one piece; a multiple of three, so that Base64 pieces have no padding inside. */
+const PIECE_BYTES = 48 * 1024;
+
+/** The JSON of a log entry, in pieces where its body is large: to make one text of it would hold the event loop. */
+export function* logEntryJson(row: StoredRequest): Generator<string> {
+  const { body } = row;
+  if (body.length <= PIECE_BYTES) return yield JSON.stringify(presentRequest(row));
+  const { head, tail, text } = describe(partsOf(row));
+  yield `${JSON.stringify(head).slice(0, -1)},"body":"`;
+  for (let start = 0; start < text.length; ) {
+    const end = pieceEnd(text, start, tail.body_encoding);
+    // Quoted, because text needs it; Base64 comes out as it went in.
+    yield JSON.stringify(text.toString(tail.body_encoding, start, end)).slice(1, -1);
+    start = end;
+  }
+  yield `",${JSON.stringify(tail).slice(1)}`;
+}
+
+/** Never within a character. */
+function pieceEnd(text: Buffer, start: number, encoding: LogEntry['body_encoding']): number {
+  let end = Math.min(start + PIECE_BYTES, text.length);
+  while (encoding === 'utf8' && end < text.length && ((text[end] as number) & 0xc0) === 0x80) end -= 1;
+  return end;
+}
+
+function partsOf(row: StoredRequest): EntryParts {
+  return {
     id: bytesToId(row.id),
     endpointId: bytesToId(row.endpoint_id),
     seq: row.seq,
@@ -62,7 +91,7 @@ export function presentRequest(row: StoredRequest): LogEntry {
     size: row.size,
     isUtf8: row.is_utf8 === 1,
     body: row.body,
-  });
+  };
 }
 
 /** What a log entry is made of; `body` may be a prefix of the `size` bytes. */
@@ -72,26 +101,29 @@ interface EntryParts extends Omit<CapturedRequest, 'userId'> {
   isUtf8: boolean;
 }
 
-export function logEntryOf({ id, endpointId, seq, method, target, rawHeaders, ip, size, isUtf8, body }: EntryParts): LogEntry {
+export function logEntryOf(parts: EntryParts): LogEntry {
+  const { head, text, tail } = describe(parts);
+  return { ...head, body: text.toString(tail.body_encoding), ...tail };
+}
+
+/** A log entry around its body: `text` are the bytes to show in the encoding that `tail` names. */
+function describe({ id, endpointId, seq, method, target, rawHeaders, ip, size, isUtf8, body }: EntryParts) {
   const headers = headersFrom(rawHeaders);
   const { path, query } = splitTarget(target);
   const truncated = body.length < size;
+  const encoding: LogEntry['body_encoding'] = isUtf8 ? 'utf8' : 'base64';
   return {
-    id,
-    endpoint_id: endpointId,
-    seq,
-    method,
-    path,
-    headers,
-    query: queryFrom(query),
-    body: isUtf8 ? (truncated ? wholeCharacters(body) : body).toString('utf8') : body.toString('base64'),
-    body_encoding: isUtf8 ? 'utf8' : 'base64',
-    ...(truncated && { body_truncated: true as const }),
-    content_type: ownValue(headers, 'content-type'),
-    ip,
-    user_agent: ownValue(headers, 'user-agent'),
-    size,
-    created_at: new Date(timeOfId(id)).toISOString(),
+    head: { id, endpoint_id: endpointId, seq, method, path, headers, query: queryFrom(query) },
+    text: isUtf8 && truncated ? wholeCharacters(body) : body,
+    tail: {
+      body_encoding: encoding,
+      ...(truncated && { body_truncated: true as const }),
+      content_type: ownValue(headers, 'content-type'),
+      ip,
+      user_agent: ownValue(headers, 'user-agent'),
+      size,
+      created_at: new Date(timeOfId(id)).toISOString(),
+    },
   };
 }
 

@@ -16,17 +16,18 @@ export interface Reader {
   since: number | null;
 }
 
-const COLUMNS = ['id', 'endpoint_id', 'seq', 'method', 'target', 'raw_headers', 'ip', 'size', 'is_utf8'] as const;
+const OF_REQUESTS = ['id', 'endpoint_id', 'seq', 'method', 'target', 'raw_headers', 'ip', 'size', 'is_utf8'].map((column) => `requests.${column}`);
 
-/** Entries of a user's endpoint, newest first; bodies are cut after `maxBody` bytes. */
-export async function listRequests(
-  db: Knex,
-  reader: Reader,
-  endpointId: string,
-  page: Page,
-  maxBody: number,
-): Promise<StoredRequest[]> {
-  // The page is found in the index alone, so that skipped rows' bodies are never read.
+/** An entry of a page, and what it takes: bytes of its body, and of its target and headers together. */
+export interface PageEntry {
+  id: Buffer;
+  size: number;
+  rest: number;
+}
+
+/** Which entries of a user's endpoint make a page, newest first; their bodies are not read. */
+export async function measurePage(db: Knex, reader: Reader, endpointId: string, page: Page): Promise<PageEntry[]> {
+  // The page is found in the index alone, so that skipped rows are never read.
   const ids = readable(db, reader)
     .andWhere('requests.endpoint_id', idToBytes(endpointId))
     .modify((query) => {
@@ -39,7 +40,16 @@ export async function listRequests(
   return db('requests')
     .join(ids.as('page'), 'page.page_id', 'requests.id')
     .orderBy('requests.id', 'desc')
-    .select(...COLUMNS, db.raw('LEFT(body, ?) AS body', [maxBody]));
+    .select('id', 'size', db.raw('OCTET_LENGTH(target) + OCTET_LENGTH(raw_headers) AS rest'));
+}
+
+/** Those of the entries that are a user's and still there, newest first; bodies are cut after `maxBody` bytes. */
+export async function readPage(db: Knex, reader: Reader, ids: Buffer[], maxBody: number): Promise<StoredRequest[]> {
+  if (ids.length === 0) return [];
+  return readable(db, reader)
+    .whereIn('requests.id', ids)
+    .orderBy('requests.id', 'desc')
+    .select(...OF_REQUESTS, db.raw('LEFT(requests.body, ?) AS body', [maxBody]));
 }
 
 /**
@@ -52,14 +62,23 @@ export async function listRequestsAfter(db: Knex, reader: Reader, endpointId: st
     .andWhere('requests.seq', '>', after)
     .orderBy('requests.seq')
     .limit(limit)
-    .select(...COLUMNS.map((column) => `requests.${column}`), db.raw("IF(requests.size > ?, '', requests.body) AS body", [maxBody]));
+    .select(...OF_REQUESTS, db.raw("IF(requests.size > ?, '', requests.body) AS body", [maxBody]));
 }
 
-/** One of a user's entries, whole; undefined when it is unknown, past retention or somebody else's. */
-export async function findRequest(db: Knex, reader: Reader, id: string): Promise<StoredRequest | undefined> {
+/**
+ * One of a user's entries; undefined when it is unknown, past retention or somebody else's.
+ * A body of more than `maxBody` bytes is left out: `findBody` reads it, once there is room for it.
+ */
+export async function findRequest(db: Knex, reader: Reader, id: string, maxBody: number): Promise<StoredRequest | undefined> {
   return readable(db, reader)
     .andWhere('requests.id', idToBytes(id))
-    .first(...COLUMNS.map((column) => `requests.${column}`), 'requests.body');
+    .first(...OF_REQUESTS, db.raw("IF(requests.size > ?, '', requests.body) AS body", [maxBody]));
+}
+
+/** The body of one of a user's entries, whole; undefined when there is no such entry. */
+export async function findBody(db: Knex, reader: Reader, id: string): Promise<Buffer | undefined> {
+  const row = await readable(db, reader).andWhere('requests.id', idToBytes(id)).first<{ body: Buffer } | undefined>('requests.body');
+  return row?.body;
 }
 
 /** How many entries of a user's endpoint are stored and within retention. */

@@ -70,15 +70,37 @@ export function isDatabaseError(error: unknown): boolean {
   return asSqlError(error) !== undefined;
 }
 
-/** Codes of Node (ECONNREFUSED, EAI_AGAIN, ERR_STREAM_DESTROYED), of mysql2 (PROTOCOL_CONNECTION_LOST) and of the server (ER_…). */
-const DRIVER_CODE = /^(E[A-Z_]+|ERR_(STREAM|SOCKET|TLS|SSL)_.*|ER_.*|PROTOCOL_.*|HANDSHAKE_.*)$/;
+/**
+ * What Node says of a connection that failed, where mysql2 does not mark the error as fatal. Node codes its errors
+ * for every other fault alike (a broken-off upload, a file that is missing, a wrong argument), so each is named here.
+ */
+const CONNECTION_CODES = new Set([
+  'EAI_AGAIN',
+  'EAI_FAIL',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTDOWN',
+  'EHOSTUNREACH',
+  'EMFILE',
+  'ENETDOWN',
+  'ENETUNREACH',
+  'ENOBUFS',
+  'ENOTFOUND',
+  'EPIPE',
+  'ERR_STREAM_DESTROYED',
+  'ERR_STREAM_WRITE_AFTER_END',
+  'ETIMEDOUT',
+]);
+
+/** Codes of mysql2's own errors (PROTOCOL_CONNECTION_LOST, HANDSHAKE_SSL_ERROR), which nothing else uses. */
+const MYSQL2_CODE = /^(PROTOCOL|HANDSHAKE)_/;
 
 /** What mysql2 says without a code: of its pool, and of a connection that broke before. */
-const DRIVER_MESSAGE = /^(Pool is closed\.|Queue limit reached\.)|closed state/;
+const MYSQL2_MESSAGE = /^(Pool is closed\.|Queue limit reached\.)|closed state/;
 
 function asSqlError(error: unknown): SqlError | undefined {
-  if (!(error instanceof Error)) return undefined;
+  if (!(error instanceof Error) || error instanceof TypeError) return undefined;
   const { code, sqlState, fatal, message } = error as SqlError;
-  const fromDriver = sqlState !== undefined || fatal === true || DRIVER_MESSAGE.test(message) || (typeof code === 'string' && DRIVER_CODE.test(code));
-  return fromDriver ? error : undefined;
+  const known = typeof code === 'string' && (CONNECTION_CODES.has(code) || MYSQL2_CODE.test(code));
+  return sqlState !== undefined || fatal === true || known || MYSQL2_MESSAGE.test(message) ? error : undefined;
 }

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'mysql2/promise';
 import { Server } from 'socket.io';
@@ -8,10 +7,8 @@ import { describeError, type Log } from '../log.ts';
 import { isForbidden } from '../redis/connections.ts';
 import { publishingAdapter, watchedRooms } from '../redis/live-channels.ts';
 import { findSequence, type NumberedCapture } from '../store/capture-batches.ts';
+import { createTurns } from '../turns.ts';
 import type { Persisted } from './persist.ts';
-
-/** Events that are published in one go; other work gets a turn between. */
-const EVENTS_AT_ONCE = 64;
 
 /** Shows stored captures to whoever follows them on any API process. */
 export interface Broadcaster {
@@ -70,8 +67,9 @@ export function createBroadcaster({ pool, publisher, prefix, log }: BroadcasterO
     // A job ran before, and nobody knows whether its captures were shown.
     const again = await numbered(pool, repeated.filter(isWatched));
     let events = 0;
-    for (const [i, capture] of [...stored.filter(isWatched), ...again].entries()) {
-      if (i % EVENTS_AT_ONCE === EVENTS_AT_ONCE - 1) await setImmediate();
+    const turn = createTurns();
+    for (const capture of [...stored.filter(isWatched), ...again]) {
+      await turn();
       const event = presentEvent(capture);
       for (const room of roomsOf(capture)) {
         if (!watched.has(room)) continue;

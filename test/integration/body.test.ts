@@ -1,13 +1,17 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createByteBudget, readBody } from '../../src/api/body.ts';
+import { connect, type Socket } from 'node:net';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { PACE, readBody, SenderGone } from '../../src/api/body.ts';
+import { createByteBudget, type ByteBudget } from '../../src/api/byte-budget.ts';
 import { send } from '../support/client.ts';
-import { eventually } from '../support/environment.ts';
+import { closing, eventually } from '../support/environment.ts';
 
-const BUDGET = 1_048_576;
+const BUDGET = 16 * 1_048_576;
 
-const budget = createByteBudget(BUDGET);
+let budget: ByteBudget;
+let pace = PACE;
+/** What became of each request, by user. */
+let outcomes: Record<string, unknown[]>;
 let server: Server;
 let port: number;
 
@@ -17,46 +21,82 @@ beforeAll(async () => {
   const address = server.address();
   port = typeof address === 'object' && address !== null ? address.port : 0;
 });
+beforeEach(() => {
+  budget = createByteBudget(BUDGET);
+  pace = PACE;
+  outcomes = {};
+});
 afterAll(() => server.close());
 
+/** The path names the user. */
 async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const user = req.url?.slice(1) ?? '';
+  const holding = budget.open({ userId: user });
+  const note = (outcome: unknown): void => void (outcomes[user] ??= []).push(outcome);
   try {
-    const body = await readBody(req, res, 10 * BUDGET, budget);
-    budget.give(body.length);
+    await readBody(req, res, 10 * BUDGET, holding, pace);
+    note('read');
     res.end('read');
   } catch (error) {
+    note(error instanceof SenderGone ? 'gone' : (error as { status: number }).status);
     res.writeHead((error as { status?: number }).status ?? 499).end();
+  } finally {
+    holding.release();
   }
 }
 
-/** How much is left of the budget is at least so much. */
-function hasLeft(bytes: number): boolean {
-  if (!budget.take(bytes)) return false;
-  budget.give(bytes);
-  return true;
+const post = (user: string, bytes: number): ReturnType<typeof send> => send(`http://127.0.0.1:${port}/${user}`, { method: 'POST', body: Buffer.alloc(bytes) });
+
+/** An upload that stops after so many of its bytes. */
+function stalled(user: string, bytes: number, announced = bytes + 1): Socket {
+  const socket = closing(connect(port, '127.0.0.1'), (open) => void open.destroy());
+  socket.on('error', () => {});
+  socket.write(`POST /${user} HTTP/1.1\r\nHost: x\r\nContent-Length: ${announced}\r\n\r\n`);
+  socket.write(Buffer.alloc(bytes));
+  return socket;
 }
 
 test('a body beyond the memory that is set aside is refused with 503, and room comes back when a sender goes', async () => {
-  const half = (): ReturnType<typeof send> => send(`http://127.0.0.1:${port}/`, { method: 'POST', body: Buffer.alloc(500_000) });
-  expect((await half()).status).toBe(200);
-  const hold = connect(port, '127.0.0.1');
-  hold.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n');
-  hold.write(Buffer.alloc(800_000));
-  await eventually(() => !hasLeft(BUDGET - 800_000 + 1));
-  expect((await half()).status).toBe(503);
+  const hold = stalled('ann', 12_000_000);
+  await eventually(() => budget.used() === 12_000_000);
+  expect((await post('bob', 8_000_000)).status).toBe(503);
   // What the refused one had taken is free again.
-  expect(hasLeft(BUDGET - 800_000)).toBe(true);
+  await eventually(() => budget.used() === 12_000_000);
   hold.destroy();
-  await eventually(() => hasLeft(BUDGET));
-  expect((await half()).status).toBe(200);
-  expect(hasLeft(BUDGET)).toBe(true);
+  await eventually(() => budget.used() === 0);
+  expect((await post('bob', 8_000_000)).status).toBe(200);
+  expect(budget.used()).toBe(0);
+  expect(outcomes).toEqual({ ann: ['gone'], bob: [503, 'read'] });
 });
 
 test('bytes are counted as they come, not as they are announced', async () => {
-  const idle = connect(port, '127.0.0.1');
-  idle.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10000000\r\n\r\nx');
-  await eventually(() => !hasLeft(BUDGET));
-  expect(hasLeft(BUDGET - 1)).toBe(true);
+  const idle = stalled('eve', 1, 10_000_000);
+  await eventually(() => budget.used() === 1);
   idle.destroy();
-  await eventually(() => hasLeft(BUDGET));
+  await eventually(() => budget.used() === 0);
+  expect(outcomes['eve']).toEqual(['gone']);
+});
+
+test('one user’s stalled uploads leave room for others, for large bodies and for small ones', async () => {
+  for (let n = 0; n < 30; n += 1) stalled('carl', 1_000_000);
+  // What carl may not take is refused, and stays free.
+  await eventually(() => (outcomes['carl'] ?? []).length > 10 && budget.used() > 10_000_000);
+  expect((await post('bob', 2_000_000)).status).toBe(200);
+  for (const user of ['carl', 'bob']) expect((await post(user, 1_000)).status).toBe(200);
+});
+
+test('a body has 30 s, and longer only while it brings 8 KiB a second; then it is answered 408', async () => {
+  pace = { deadlineMs: 300, windowMs: 300, windowBytes: 1_000 };
+  const slow = connect(port, '127.0.0.1');
+  let reply = '';
+  slow.on('data', (chunk: Buffer) => (reply += chunk.toString()));
+  slow.write('POST /dora HTTP/1.1\r\nHost: x\r\nContent-Length: 10000000\r\n\r\n');
+  let sent = 0;
+  const drip = setInterval(() => slow.write(Buffer.alloc(1_000), () => (sent += 1_000)), 50);
+  await eventually(() => sent > 30_000);
+  expect(outcomes['dora']).toBeUndefined();
+  clearInterval(drip);
+  await new Promise((resolve) => slow.once('close', resolve));
+  expect(reply).toMatch(/^HTTP\/1\.1 408 /);
+  expect([outcomes['dora'], budget.used()]).toEqual([[408], 0]);
 });

@@ -9,7 +9,7 @@ const FLOORS: string[][] = [
   ['ops'],
   ['store', 'redis', 'queue'],
   ['domain'],
-  ['plans', 'errors', 'group-commit', 'resources', 'deadline', 'config', 'settings', 'log', 'metrics'],
+  ['plans', 'errors', 'group-commit', 'resources', 'deadline', 'turns', 'config', 'settings', 'log', 'metrics'],
 ];
 
 /** Below everything: they know nothing of the house. */

@@ -42,8 +42,22 @@ test('a schema or an account that does not fit is neither, and is waited out', (
   }
 });
 
-test('our own errors are none of the database', () => {
-  for (const own of [new TypeError('x is undefined'), new Error('unknown capture batch version 2'), 'text', undefined]) {
-    expect([isDatabaseError(own), isUnavailable(own), isRefusedData(own)]).toEqual([false, false, false]);
-  }
+describe('none of the database', () => {
+  test.each([
+    new TypeError('x is undefined'),
+    new Error('unknown capture batch version 2'),
+    Object.assign(new TypeError('Invalid URL'), { code: 'ERR_INVALID_URL' }),
+    Object.assign(new TypeError('The "data" argument must be a string'), { code: 'ERR_INVALID_ARG_TYPE' }),
+    Object.assign(new RangeError('out of range'), { code: 'ERR_OUT_OF_RANGE' }),
+    error('Premature close', { code: 'ERR_STREAM_PREMATURE_CLOSE' }),
+    error('request aborted', { code: 'ECONNABORTED', status: 400, type: 'request.aborted' }),
+    error('Decompression failed', { code: 'ERR__ERROR_FORMAT_PADDING_1', errno: -14 }),
+    error('no such file', { code: 'ENOENT', errno: -2, syscall: 'open' }),
+    error('permission denied', { code: 'EACCES' }),
+    'text',
+    undefined,
+  ])('%s', (other) => {
+    expect([isDatabaseError(other), isUnavailable(other), isRefusedData(other)]).toEqual([false, false, false]);
+    expect([isConnectionError(other), mayBeTheData(other)]).toEqual([false, false]);
+  });
 });
