@@ -53,7 +53,7 @@ export async function readBody(
  * HTTP/1.0 knows no interim answers (RFC 9110, section 10.1.1).
  */
 export function continueIfAsked(req: IncomingMessage, res: ServerResponse): void {
-  if (req.headers.expect?.toLowerCase() === '100-continue' && req.httpVersion !== '1.0') res.writeContinue();
+  if (/(^|,)\s*100-continue\s*(,|$)/i.test(req.headers.expect ?? '') && req.httpVersion !== '1.0') res.writeContinue();
 }
 
 /**

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { koaBody, HttpMethodEnum } from 'koa-body';
 import type { Context, Middleware, Next } from 'koa';
 import { badRequest, httpError, unavailable } from '../errors.ts';
-import { continueIfAsked, discard, SenderGone, watchBody } from './body.ts';
+import { continueIfAsked, discard, PACE, SenderGone, watchBody } from './body.ts';
 import type { ByteBudget, Owner } from './byte-budget.ts';
 
 /** Management bodies are small. */
@@ -14,6 +14,7 @@ export interface JsonBodyOptions {
   ownerOf: (ctx: Context) => Owner;
   /** Bytes of the JSON at most, inflated. */
   maxBytes?: number;
+  pace?: typeof PACE;
 }
 
 /**
@@ -22,7 +23,7 @@ export interface JsonBodyOptions {
  * @throws HttpError 415 for a body that does not say it is JSON: read as nothing it would be answered as if the
  *   sender had asked for the defaults. 400, 408, 413 and 503 as the body is; SenderGone when the sender breaks off
  */
-export function jsonBody({ budget, ownerOf, maxBytes = MAX_BODY_BYTES }: JsonBodyOptions): Middleware {
+export function jsonBody({ budget, ownerOf, maxBytes = MAX_BODY_BYTES, pace = PACE }: JsonBodyOptions): Middleware {
   const parse = koaBody({
     json: true,
     text: false,
@@ -41,7 +42,7 @@ export function jsonBody({ budget, ownerOf, maxBytes = MAX_BODY_BYTES }: JsonBod
       if (req.headers['content-encoding'] !== undefined && !holding.take(maxBytes)) throw unavailable('Too many bodies are being received at once; try again');
       const { promise: failed, reject: fail } = Promise.withResolvers<never>();
       const reading = readJson(ctx, parse);
-      const stopWatch = watchBody(req, holding, fail);
+      const stopWatch = watchBody(req, holding, fail, pace);
       // A compressed body that breaks off never ends for koa-body: the watch ends it.
       await Promise.race([reading, failed]).finally(stopWatch);
       await next();

@@ -1,0 +1,73 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { percentile } from '../support/audience.ts';
+import { captureOne, client, mintToken, send, type Client } from '../support/client.ts';
+import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { scrape } from '../support/exposition.ts';
+import { startRole, type RoleProcess } from '../support/processes.ts';
+
+let environment: Environment;
+let api: RoleProcess;
+let owner: Client;
+let endpointId: string;
+
+beforeAll(async () => {
+  environment = await openEnvironment();
+  api = await startRole('api', environment.env);
+  owner = client(api.url, mintToken('ann', { plan: 'enterprise' }));
+  endpointId = (await owner.create()).body.id;
+});
+afterAll(async () => {
+  await api.end();
+  await environment.close();
+});
+
+const held = async (): Promise<number> => (await scrape(api.internalPort)).value('hookbay_intake_bytes') ?? 0;
+const refusals = async (reason: string): Promise<number> => (await scrape(api.internalPort)).value('hookbay_capture_refusals_total', { reason }) ?? 0;
+
+test.each([
+  [50, 3_000_000],
+  [20, 8_000_000],
+])('%d bodies of %d bytes at once are all kept by one idle process, and small captures go on beside them', async (count, bytes) => {
+  const body = Buffer.alloc(bytes, 'x');
+  const small: number[] = [];
+  let busy = true;
+  const beside = (async () => {
+    while (busy) {
+      const start = performance.now();
+      await captureOne(api.url, endpointId, { body: 'small' });
+      small.push(performance.now() - start);
+    }
+  })();
+  const statuses = await Promise.all(Array.from({ length: count }, async () => (await send(`${api.url}/h/${endpointId}`, { method: 'POST', body })).status));
+  busy = false;
+  await beside;
+  if (process.env['SHOW_PAUSES']) {
+    const rss = (await scrape(api.internalPort)).value('process_resident_memory_bytes') ?? 0;
+    process.stdout.write(`${count} x ${bytes}: small p50 ${percentile(small, 0.5).toFixed(1)} p99 ${percentile(small, 0.99).toFixed(1)} ms of ${small.length}, resident ${Math.round(rss / 1e6)} MB\n`);
+  }
+  expect(statuses.filter((status) => status !== 200)).toEqual([]);
+  expect(await held()).toBe(0);
+});
+
+test('uploads that stall leave room for everybody else, and what they are refused is counted and logged with its reason', async () => {
+  const sockets = Array.from({ length: 41 }, () => {
+    const socket = closing(connect(api.port, '127.0.0.1'), (open) => void open.destroy());
+    socket.on('error', () => {});
+    socket.write(`POST /h/${endpointId} HTTP/1.1\r\nHost: x\r\nContent-Length: 25000000\r\n\r\n`);
+    socket.write(Buffer.alloc(24_000_000));
+    return socket;
+  });
+  // Those that found no room are refused, and those that did hold it.
+  await eventually(async () => (await refusals('body_memory')) > 30 && (await held()) > 150_000_000);
+  const bob = client(api.url, mintToken('bob', { plan: 'enterprise' }));
+  const theirs = (await bob.create()).body.id;
+  for (let n = 0; n < 5; n += 1) {
+    await captureOne(api.url, theirs, { body: Buffer.alloc(3_000_000, 'y') });
+    await captureOne(api.url, theirs, { body: 'small' });
+    await captureOne(api.url, endpointId, { body: 'small, too' });
+  }
+  expect(api.log.some(({ msg, reason }) => msg === 'Captures refused' && reason === 'body_memory')).toBe(true);
+  for (const socket of sockets) socket.destroy();
+  await eventually(async () => (await held()) === 0);
+});

@@ -1,0 +1,48 @@
+import { connect } from 'node:net';
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Koa from 'koa';
+import { expect, test } from 'vitest';
+import { createHttpServer } from '../../src/api/server.ts';
+import { listen } from '../../src/ops/listen.ts';
+import { send } from '../support/client.ts';
+import { closing, eventually } from '../support/environment.ts';
+
+const PACE = { windowMs: 200, windowBytes: 100_000 };
+const ANSWER_BYTES = 64 * 1024 * 1024;
+
+/** A server whose readers have to keep a quick pace, and what became of its answers. */
+async function startServer(): Promise<{ port: number; ends: string[] }> {
+  const ends: string[] = [];
+  const app = new Koa();
+  app.silent = true;
+  app.use(async (ctx) => {
+    if (ctx.path === '/late') await sleep(1_500);
+    ctx.res.once('close', () => ends.push(`${ctx.path} ${ctx.res.writableFinished ? 'read' : 'cut'}`));
+    ctx.body = ctx.path === '/late' ? 'late' : Readable.from(pieces(), { objectMode: false });
+  });
+  const http = createHttpServer(app, undefined, PACE);
+  closing(http.server, (server) => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { port: await listen(http.server, '127.0.0.1', 0), ends };
+}
+
+function* pieces(): Generator<Buffer> {
+  for (let sent = 0; sent < ANSWER_BYTES; sent += 65_536) yield Buffer.alloc(65_536);
+}
+
+test('a reader that takes nothing is cut; one that keeps the pace, and one that waits for its answer, are not', async () => {
+  const { port, ends } = await startServer();
+  const read = async (path: string, pauseMs: number): Promise<void> => {
+    const socket = closing(connect(port, '127.0.0.1'), (open) => void open.destroy());
+    socket.on('error', () => {});
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    if (pauseMs === Infinity) return void socket.pause();
+    for await (const _chunk of socket) await sleep(pauseMs);
+  };
+  await Promise.all([read('/stuck', Infinity), read('/steady', 1), send(`http://127.0.0.1:${port}/late`)]);
+  await eventually(() => ends.length === 3);
+  expect(ends.toSorted()).toEqual(['/late read', '/steady read', '/stuck cut']);
+});
