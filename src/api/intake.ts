@@ -1,3 +1,4 @@
+import { DeadlineExceeded, withDeadline } from '../deadline.ts';
 import { encodedSize } from '../domain/capture-batch.ts';
 import type { CapturedRequest } from '../domain/captured-request.ts';
 import { newTimeOrderedId } from '../domain/ids.ts';
@@ -14,14 +15,15 @@ const BATCH_MAX_CAPTURES = 256;
 const BATCH_MAX_BYTES = 512 * 1024;
 const MAX_OVERLAPPING_FLUSHES = 4;
 
-/** Large captures go one by one, as many at a time as these bytes hold; each takes about five times its own in memory. */
-const LARGE_BYTES_IN_FLIGHT = 64 * 1024 * 1024;
+/** Large captures go one by one, as many at a time as these bytes hold: each waits in Redis for those before it, within its time-out. */
+const LARGE_BYTES_IN_FLIGHT = 32 * 1024 * 1024;
 
 /** With the time-outs of what comes before and after, a refusal is there within 2.5 s. */
 const MAX_WAIT_MS = 500;
 
-/** A large one may use up what its look-up has left: its endpoint was found before its body came. */
-const LARGE_MAX_WAIT_MS = 900;
+/** Large ones wait longer for their turn, and are answered in time whatever comes after it. */
+const LARGE_MAX_WAIT_MS = 1_800;
+const LARGE_ANSWER_MS = 2_500;
 
 export interface Intake {
   /**
@@ -36,7 +38,9 @@ export interface Intake {
 
 export interface IntakeOptions {
   quota: Quota;
-  enqueue: (queue: CaptureQueueName, batch: EnqueuedBatch) => Promise<void>;
+  enqueue: Record<CaptureQueueName, (batch: EnqueuedBatch) => Promise<void>>;
+  /** Removes what a large capture may have left in Redis when its job was refused. */
+  discardLarge: (batchId: string) => Promise<void>;
   metrics: ApiMetrics;
   refuse: Refuse;
 }
@@ -54,15 +58,14 @@ interface OverQuota {
 }
 
 /** Group commit of captures: one reservation and one `enqueue` (one job, one fsync in Redis) answer many senders. */
-export function createIntake({ quota, enqueue, metrics, refuse }: IntakeOptions): Intake {
-  const sizeOf = ({ capture }: Submitted): number => encodedSize(capture);
+export function createIntake({ quota, enqueue, discardLarge, metrics, refuse }: IntakeOptions): Intake {
   const intakes = {
     capture: createGroupCommit<Submitted, OverQuota | undefined>({
       maxItems: BATCH_MAX_CAPTURES,
       maxBytes: BATCH_MAX_BYTES,
       maxInFlight: MAX_OVERLAPPING_FLUSHES,
       maxWaitMs: MAX_WAIT_MS,
-      sizeOf,
+      sizeOf: ({ capture }) => encodedSize(capture),
       flush: (submitted) => keep('capture', submitted),
     }),
     // By themselves, so that a slow one keeps no small one waiting.
@@ -72,7 +75,7 @@ export function createIntake({ quota, enqueue, metrics, refuse }: IntakeOptions)
       maxInFlight: Infinity,
       maxBytesInFlight: LARGE_BYTES_IN_FLIGHT,
       maxWaitMs: LARGE_MAX_WAIT_MS,
-      sizeOf,
+      sizeOf: ({ capture }) => capture.body.length,
       flush: (submitted) => keep('capture-large', submitted),
     }),
   };
@@ -83,10 +86,10 @@ export function createIntake({ quota, enqueue, metrics, refuse }: IntakeOptions)
     const refusals = refuseBeyond(submitted, reservation);
     const captures = submitted.filter((_item, i) => refusals[i] === undefined).map(({ capture }) => capture);
     try {
-      if (captures.length > 0) await enqueue(queue, { id, day: reservation.day, captures });
+      if (captures.length > 0) await enqueue[queue]({ id, day: reservation.day, captures });
     } catch (error) {
-      // Where nobody knows, the reservation stays until the reconciler has looked.
-      if (wasRefused(error)) await quota.refund(id).catch(() => {});
+      // Of an unknown outcome the reservation stays until the reconciler has looked.
+      if (wasRefused(error)) await takeBack(queue, id).catch(() => {});
       throw error;
     }
     quota.settle(id);
@@ -94,11 +97,20 @@ export function createIntake({ quota, enqueue, metrics, refuse }: IntakeOptions)
     return refusals;
   }
 
+  /** The body first: while the reservation is there the reconciler looks after both. */
+  async function takeBack(queue: CaptureQueueName, id: string): Promise<void> {
+    if (queue === 'capture-large') await discardLarge(id);
+    await quota.refund(id);
+  }
+
   return {
     async submit(capture, dailyCap) {
-      const intake = encodedSize(capture) > BATCH_MAX_BYTES ? intakes['capture-large'] : intakes.capture;
-      const refusal = await intake.submit({ capture, dailyCap }).catch((error: unknown) => {
-        throw refuse(error instanceof WaitedTooLong ? 'waited' : 'redis', error);
+      const isLarge = encodedSize(capture) > BATCH_MAX_BYTES;
+      const kept = isLarge
+        ? withDeadline(LARGE_ANSWER_MS, intakes['capture-large'].submit({ capture, dailyCap }))
+        : intakes.capture.submit({ capture, dailyCap });
+      const refusal = await kept.catch((error: unknown) => {
+        throw refuse(error instanceof WaitedTooLong || error instanceof DeadlineExceeded ? 'waited' : 'redis', error);
       });
       if (refusal !== undefined) throw overQuota(refusal);
     },

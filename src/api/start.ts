@@ -7,7 +7,7 @@ import { listen } from '../ops/listen.ts';
 import { createOpsServer } from '../ops/server.ts';
 import { startStartupCheck } from '../ops/startup-check.ts';
 import { largestBody } from '../plans.ts';
-import { createInFlightWait, enqueueCaptures, openCaptureQueues } from '../queue/capture-queue.ts';
+import { createInFlightWait, enqueueCaptures, enqueueLargeCapture, openCaptureQueues, removeLargeBody } from '../queue/capture-queue.ts';
 import { openMaintenanceQueue, requestSweep } from '../queue/maintenance-queue.ts';
 import { closeRedis, openRedis } from '../redis/connections.ts';
 import { createEndpointCache } from '../redis/endpoint-cache.ts';
@@ -48,8 +48,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   const cacheRedis = resources.add(openRedis(config.redis, 'cache', log), closeRedis);
   const subscriber = resources.add(openRedis(config.redis, 'subscriber', log), closeRedis);
   const { capture: smallCaptures } = openCaptureQueues(producer, config.redis.prefix);
-  // A connection of their own: a large body on its way must not hold up the small ones behind it.
-  const largeProducer = resources.add(openRedis(config.redis, 'producer', log), closeRedis);
+  const largeProducer = resources.add(openRedis(config.redis, 'bulk', log), closeRedis);
   const { 'capture-large': largeCaptures } = openCaptureQueues(largeProducer, config.redis.prefix);
   const metrics = createMetrics('api');
   const maintenance = openMaintenanceQueue(producer, config.redis.prefix);
@@ -65,7 +64,16 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   const memory = resources.add(startMemoryWatch({ redis: cacheRedis, refusePercent: config.redisMemoryRefusePercent, log }), (watch) => watch.stop());
   const refuse = createRefusals(metrics.captureRefusals, log);
   const intake = resources.add(
-    createIntake({ quota, enqueue: (queue, batch) => enqueueCaptures(queue === 'capture' ? smallCaptures : largeCaptures, batch), metrics, refuse }),
+    createIntake({
+      quota,
+      enqueue: {
+        capture: (batch) => enqueueCaptures(smallCaptures, batch),
+        'capture-large': (batch) => enqueueLargeCapture(largeCaptures, largeProducer, batch),
+      },
+      discardLarge: (batchId) => removeLargeBody(largeCaptures, largeProducer, batchId),
+      metrics,
+      refuse,
+    }),
     (open) => open.idle(),
   );
 

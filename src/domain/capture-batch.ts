@@ -4,12 +4,12 @@ import type { CapturedRequest } from './captured-request.ts';
 /** Below this, what a body becomes in JSON matters little. */
 const SMALL_BODY_BYTES = 64 * 1024;
 
-/** From here on a body travels as Base64 whatever it is: to quote megabytes of text in JSON holds the event loop longer. */
-const LARGE_BODY_BYTES = 384 * 1024;
-
-/** Data of a capture job: plain JSON, because that is what BullMQ stores. */
+/**
+ * Data of a capture job: plain JSON, because that is what BullMQ stores. In version 2 the body of its only capture
+ * is a value of its own in Redis, as bytes; a worker that knows only version 1 must not take it for an empty body.
+ */
 export interface CaptureBatchJob {
-  v: 1;
+  v: 1 | 2;
   /** UTC day, `YYYY-MM-DD`, that its captures count for. */
   day: string;
   captures: EncodedCapture[];
@@ -37,24 +37,30 @@ export function encodeBatch(day: string, captures: readonly CapturedRequest[]): 
   return { v: 1, day, captures: captures.map(encodeCapture) };
 }
 
-/** @throws Error when the job was written in a form that this version does not know */
-export function decodeBatch(job: CaptureBatchJob): DecodedCapture[] {
+/** The job of one large capture, without its body. */
+export function encodeLarge(day: string, capture: CapturedRequest): CaptureBatchJob {
+  return { v: 2, day, captures: [describeCapture(capture)] };
+}
+
+/**
+ * @param body of the capture in a job of version 2
+ * @throws Error when the job was written in a form that this version does not know
+ */
+export function decodeBatch(job: CaptureBatchJob, body?: Buffer): DecodedCapture[] {
+  const [first] = job.captures;
+  if (job.v === 2 && body !== undefined && first !== undefined) return [{ ...decodeCapture(first), body, isUtf8: isUtf8(body) }];
   if (job.v !== 1) throw new Error(`unknown capture batch version ${String(job.v)}: is the worker older than the API?`);
   return job.captures.map(decodeCapture);
 }
 
 export function encodeCapture(capture: CapturedRequest): EncodedCapture {
-  const { id, endpointId, userId, method, target, rawHeaders, ip, body } = capture;
-  return {
-    id,
-    endpoint: endpointId,
-    user: userId,
-    method,
-    target,
-    headers: rawHeaders,
-    ip,
-    ...(travelsAsText(body) ? { b: body.toString('utf8') } : { b64: body.toString('base64') }),
-  };
+  const { body } = capture;
+  const text = isUtf8(body) && !growsInJson(body);
+  return { ...describeCapture(capture), ...(text ? { b: body.toString('utf8') } : { b64: body.toString('base64') }) };
+}
+
+function describeCapture({ id, endpointId, userId, method, target, rawHeaders, ip }: CapturedRequest): EncodedCapture {
+  return { id, endpoint: endpointId, user: userId, method, target, headers: rawHeaders, ip };
 }
 
 /**
@@ -65,10 +71,6 @@ export function encodedSize(capture: CapturedRequest): number {
   let headers = 0;
   for (const part of capture.rawHeaders) headers += part.length + 3;
   return 250 + headers + capture.target.length + Math.ceil(capture.body.length * 1.34);
-}
-
-function travelsAsText(body: Buffer): boolean {
-  return body.length < LARGE_BODY_BYTES && isUtf8(body) && !growsInJson(body);
 }
 
 /** Whether quoting makes a large text longer than base64 would: JSON takes six bytes for a control character. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Queue, type JobsOptions, type QueueOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { encodeBatch, type CaptureBatchJob } from '../domain/capture-batch.ts';
+import { encodeBatch, encodeLarge, type CaptureBatchJob } from '../domain/capture-batch.ts';
 import type { CapturedRequest } from '../domain/captured-request.ts';
 
 /** Batches of many small captures, and single large ones, which take much memory wherever they are loaded. */
@@ -74,10 +74,37 @@ export async function findQueued(queues: CaptureQueues, redis: Redis, batchIds: 
 /**
  * Puts captures into Redis as one job; they are kept once this resolves.
  *
- * @throws when Redis refused them, was away, or did not answer in time (they may be kept then)
+ * @throws when Redis refused them, was unreachable, or did not answer in time (they may be kept then)
  */
 export async function enqueueCaptures(queue: CaptureQueue, batch: EnqueuedBatch): Promise<void> {
   await queue.add('batch', encodeBatch(batch.day, batch.captures), { jobId: batch.id });
+}
+
+/**
+ * The same for one large capture, whose body goes as bytes and before the job: JSON would hold the event loop, and
+ * take several times its memory. There is never a job without its body; a body without a job is removed by whoever
+ * takes back the reservation of its batch.
+ */
+export async function enqueueLargeCapture(queue: CaptureQueue, redis: Redis, { id, day, captures }: EnqueuedBatch): Promise<void> {
+  const [capture] = captures;
+  if (capture === undefined || captures.length > 1) throw new Error('a large capture travels alone');
+  await redis.set(bodyKey(queue, id), capture.body);
+  await queue.add('batch', encodeLarge(day, capture), { jobId: id });
+}
+
+/** The body of a large capture; null once it was removed. */
+export function readLargeBody(queue: CaptureQueue, redis: Redis, batchId: string): Promise<Buffer | null> {
+  return redis.getBuffer(bodyKey(queue, batchId));
+}
+
+/** To be called when the capture is stored, or certainly never will be. */
+export async function removeLargeBody(queue: CaptureQueue, redis: Redis, batchId: string): Promise<void> {
+  await redis.unlink(bodyKey(queue, batchId));
+}
+
+/** In the Redis Cluster slot of the queue. */
+function bodyKey(queue: CaptureQueue, batchId: string): string {
+  return queue.toKey(`body:${batchId}`);
 }
 
 /**

@@ -8,17 +8,19 @@ import { describeError, type Log } from '../log.ts';
  * What a connection is for decides how it behaves while Redis is away:
  * - `producer` enqueues captures: fails at once or after 1.2 s, so that a sender hears 503 in time;
  *   nothing is sent again by itself, because a refused capture must not appear later.
+ * - `bulk` does so for large captures: a connection of their own, because small ones must not wait behind them.
  * - `cache` looks endpoints up and counts captures: the same, with less patience, as both come before the enqueuing.
  * - `live` is what the API's Socket.IO publishes by, if it ever does: it fails fast too, because it holds up local delivery.
  * - `subscriber` and `worker` wait for Redis to come back, however long it takes.
  * A connection whose other end vanished without a word is given up after its socket time-out.
  */
-export type RedisRole = 'producer' | 'cache' | 'live' | 'subscriber' | 'worker';
+export type RedisRole = 'producer' | 'bulk' | 'cache' | 'live' | 'subscriber' | 'worker';
 
 const FAIL_FAST = { enableOfflineQueue: false, maxRetriesPerRequest: 1, autoResendUnfulfilledCommands: false } as const;
 
 const ROLE_OPTIONS: Record<RedisRole, RedisOptions> = {
   producer: { ...FAIL_FAST, commandTimeout: 1_200, socketTimeout: 3_000, enableAutoPipelining: true },
+  bulk: { ...FAIL_FAST, commandTimeout: 1_200, socketTimeout: 3_000 },
   cache: { ...FAIL_FAST, commandTimeout: 400, socketTimeout: 3_000, enableAutoPipelining: true },
   live: { ...FAIL_FAST, commandTimeout: 500, socketTimeout: 3_000 },
   subscriber: { maxRetriesPerRequest: null },

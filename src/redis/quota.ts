@@ -169,6 +169,7 @@ export function createQuota(redis: Redis, prefix: string, findUsage: (userId: st
  * batch: final where the batch is in the queue or stored, taken back where it is neither.
  *
  * @param isKept those of the batches that are in the queue or in the ledger, asked in this order
+ * @param discard called for each batch that is in neither, before it is forgotten
  * @param pendingMs age from which a reservation is looked at, in milliseconds
  * @returns how many captures were given back
  */
@@ -176,6 +177,7 @@ export async function reconcileQuota(
   redis: Redis,
   prefix: string,
   isKept: (batchIds: string[]) => Promise<Set<string>>,
+  discard: (batchId: string) => Promise<void>,
   pendingMs = PENDING_MS,
 ): Promise<number> {
   const keys = quotaKeys(prefix);
@@ -189,8 +191,12 @@ export async function reconcileQuota(
     if (old.length === 0) continue;
     const kept = await isKept(old.map(([batchId]) => batchId));
     for (const [batchId, pending] of old) {
-      if (kept.has(batchId)) await redis.hdel(keys.pending, batchId);
-      else if (await takeBack(redis, keys, batchId, pending)) returned += pending.grants.reduce((sum, count) => sum + count, 0);
+      if (kept.has(batchId)) {
+        await redis.hdel(keys.pending, batchId);
+        continue;
+      }
+      await discard(batchId);
+      if (await takeBack(redis, keys, batchId, pending)) returned += pending.grants.reduce((sum, count) => sum + count, 0);
     }
   } while (cursor !== '0');
   return returned;

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { describeError, type Log } from '../log.ts';
 import { SWEPT_KINDS, type WorkerMetrics } from '../metrics.ts';
 import type { Plans } from '../plans.ts';
-import { findQueued, openCaptureQueues } from '../queue/capture-queue.ts';
+import { findQueued, openCaptureQueues, removeLargeBody } from '../queue/capture-queue.ts';
 import { MAINTENANCE_QUEUE, openMaintenanceQueue, prepareMaintenance, requestSweep } from '../queue/maintenance-queue.ts';
 import { answers } from '../redis/connections.ts';
 import { stopCaptures } from '../redis/endpoint-cache.ts';
@@ -41,7 +41,7 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
 
   async function run(): Promise<void> {
     const end = performance.now() + SWEEP_BUDGET_MS;
-    const returned = await reconcileQuota(redis, redisPrefix, keptBatches);
+    const returned = await reconcileQuota(redis, redisPrefix, keptBatches, (id) => removeLargeBody(captures['capture-large'], redis, id));
     const result = await sweep({
       db: db.knex,
       plans,

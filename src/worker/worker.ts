@@ -1,15 +1,20 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker, WaitingError, type Job, type WorkerOptions as BullWorkerOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { decodeBatch, type CaptureBatchJob } from '../domain/capture-batch.ts';
 import { describeError, type Log } from '../log.ts';
 import type { WorkerMetrics } from '../metrics.ts';
-import { CAPTURE_QUEUES } from '../queue/capture-queue.ts';
+import { CAPTURE_QUEUES, openCaptureQueues, readLargeBody, removeLargeBody } from '../queue/capture-queue.ts';
 import { answers } from '../redis/connections.ts';
 import type { Database } from '../store/database.ts';
-import { isDatabaseError, isRefusedData, mayBeTheData } from '../store/sql-errors.ts';
+import { findStoredBatches } from '../store/capture-batches.ts';
+import { isDatabaseError, isRefusedData, isUnavailable, mayBeTheData } from '../store/sql-errors.ts';
 import { createCommitter, Stopping } from './committer.ts';
 import { measured } from './measured.ts';
 import { persistBatches, type Persisted } from './persist.ts';
+
+/** Before a job goes back to the queue because the database is unreachable. */
+const UNAVAILABLE_PAUSE_MS = 1_000;
 
 const JOB_BACKOFF_CAP_MS = 30_000;
 
@@ -29,6 +34,7 @@ export interface QueueWorkerOptions {
 export interface CaptureWorkerOptions extends QueueWorkerOptions {
   db: Database;
   redis: Redis;
+  redisPrefix: string;
   /** Jobs in hand at most. */
   concurrency: number;
   /** Shows what is stored to its followers. */
@@ -38,7 +44,7 @@ export interface CaptureWorkerOptions extends QueueWorkerOptions {
 }
 
 /** Starts taking capture jobs. */
-export function startCaptureWorker({ db, redis, concurrency, broadcast, metrics, log, queueWorker }: CaptureWorkerOptions): CaptureWorker {
+export function startCaptureWorker({ db, redis, redisPrefix, concurrency, broadcast, metrics, log, queueWorker }: CaptureWorkerOptions): CaptureWorker {
   const committer = createCommitter({
     persist: measured(metrics, (batches, lastResort) => persistBatches(db.pool, batches, lastResort ? (error) => isRefusedData(error) || mayBeTheData(error) : isRefusedData)),
     broadcast,
@@ -47,6 +53,7 @@ export function startCaptureWorker({ db, redis, concurrency, broadcast, metrics,
     isOutage: (error) => isDatabaseError(error) && !isRefusedData(error),
     log,
   });
+  const { 'capture-large': large } = openCaptureQueues(redis, redisPrefix);
   const workers = CAPTURE_QUEUES.map((name) => {
     const worker = new Worker<CaptureBatchJob, void>(name, storeJob, {
       ...queueWorker,
@@ -59,14 +66,26 @@ export function startCaptureWorker({ db, redis, concurrency, broadcast, metrics,
   });
 
   async function storeJob(job: Job<CaptureBatchJob, void>, token?: string): Promise<void> {
+    const id = job.id as string;
+    const hasBody = job.data.v === 2;
     try {
-      await committer.commit({ id: job.id as string, day: job.data.day, captures: decodeBatch(job.data) });
+      const body = hasBody ? await readLargeBody(large, redis, id) : undefined;
+      if (body === null) return await expectStored(id);
+      await committer.commit({ id, day: job.data.day, captures: decodeBatch(job.data, body) });
+      if (hasBody) await removeLargeBody(large, redis, id);
     } catch (error) {
-      if (!(error instanceof Stopping)) throw withoutData(error);
+      if (!(error instanceof Stopping) && !isUnavailable(error)) throw withoutData(error);
       // Back to the queue for another worker, without costing the job an attempt.
+      if (isUnavailable(error)) await sleep(UNAVAILABLE_PAUSE_MS);
       await job.moveToWait(token);
       throw new WaitingError();
     }
+  }
+
+  /** Its body is removed when it is stored: an earlier run ended before it could say that it was done. */
+  async function expectStored(batchId: string): Promise<void> {
+    const stored = await findStoredBatches(db.pool, [batchId]);
+    if (!stored.has(batchId)) throw new Error('the body of this large capture is missing');
   }
 
   return {

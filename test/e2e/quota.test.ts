@@ -56,7 +56,7 @@ async function race(user: string, disturb: () => Promise<void> = async () => {})
   await eventually(() => refused() > 200);
   await load.stop();
   await environment.drained();
-  await reconcileQuota(environment.redis, environment.config.redis.prefix, keptBatches, -1_000);
+  await reconcileQuota(environment.redis, environment.config.redis.prefix, keptBatches, async () => {}, -1_000);
   const counts = Object.values(await environment.redis.hgetall(`{${environment.config.redis.prefix}}:quota:user:${user}`));
   return {
     receipts: load.outcomes.filter(({ kind }) => kind === 'receipt').length,

@@ -28,7 +28,8 @@ beforeAll(async () => {
   app.use(errorHandler(createLog('silent')));
   app.use(jsonBody({ budget, ownerOf: () => ({ userId: 'ann' }), pace }));
   app.use((ctx) => void (ctx.body = { read: ctx.request.body }));
-  server = createServer(app.callback());
+  const handle = app.callback();
+  server = createServer((req, res) => void handle(req, res));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   port = typeof address === 'object' && address !== null ? address.port : 0;

@@ -159,12 +159,12 @@ describe('reservations', () => {
       asked.push(...batchIds);
       return new Set(['queued', 'next']);
     };
-    expect(await reconcileQuota(environment.redis, name, isKept)).toBe(0);
+    expect(await reconcileQuota(environment.redis, name, isKept, async () => {})).toBe(0);
     expect(asked).toEqual([]);
-    expect(await reconcileQuota(environment.redis, name, isKept, -1_000)).toBe(4);
+    expect(await reconcileQuota(environment.redis, name, isKept, async () => {}, -1_000)).toBe(4);
     expect(asked.toSorted()).toEqual(['lost', 'next', 'queued']);
     expect(await countOf(name, 'ann')).toBe(8);
-    expect(await reconcileQuota(environment.redis, name, isKept, -1_000)).toBe(0);
+    expect(await reconcileQuota(environment.redis, name, isKept, async () => {}, -1_000)).toBe(0);
     expect(await environment.redis.exists(`{${name}}:quota:pending`)).toBe(0);
   });
 });

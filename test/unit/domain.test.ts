@@ -43,7 +43,7 @@ describe('capture batch', () => {
   });
 
   test('a job from a later version is refused', () => {
-    expect(() => decodeBatch({ v: 2, captures: [] } as never)).toThrow(/version 2/);
+    expect(() => decodeBatch({ v: 3, captures: [] } as never)).toThrow(/version 3/);
   });
 
   test('the size estimate is not far below the JSON', () => {

