@@ -2,10 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { idToBytes } from '../../src/domain/ids.ts';
+import { bytesToId, idToBytes, newTimeOrderedId } from '../../src/domain/ids.ts';
 import { createLog } from '../../src/log.ts';
+import { enqueueLargeCapture, removeLargeBody } from '../../src/queue/capture-queue.ts';
 import { closeRedis, openRedis } from '../../src/redis/connections.ts';
+import { reconcileQuota } from '../../src/redis/quota.ts';
+import { findStoredBatches } from '../../src/store/capture-batches.ts';
 import { expectBalanced, startLoad } from '../support/accounting.ts';
+import { makeCapture } from '../support/captures.ts';
 import { captureOne, client, mintToken, send, type Client } from '../support/client.ts';
 import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
 import { startProxy } from '../support/proxy.ts';
@@ -263,6 +267,57 @@ test('workers and APIs killed at random under load: the books balance', async ()
   const { receipts } = await expectBalanced(environment.db, endpointId, load.outcomes);
   expect(receipts).toBeGreaterThan(1_000);
   expect(await environment.queue.getFailedCount()).toBe(0);
+});
+
+test('APIs, workers and Redis killed under large bodies: the books balance, and no body is left behind', async () => {
+  const { queues, redis, config, db } = environment;
+  const killed = { api: await startRole('api', environment.env) };
+  const load = startLoad({ url: () => `${killed.api.url}/h/${endpointId}`, connections: 6, bodyBytes: 700_000 });
+  const receipts = (): number => load.outcomes.filter(({ kind }) => kind === 'receipt').length;
+  for (let round = 0; round < 6; round += 1) {
+    const before = receipts();
+    await eventually(() => receipts() > before + 15);
+    if (round % 3 === 0) {
+      await killed.api.end('SIGKILL');
+      killed.api = await startRole('api', environment.env);
+    } else if (round % 3 === 1) {
+      await worker.end('SIGKILL');
+      worker = await startWorker();
+    } else {
+      servers.redis.process.kill('SIGKILL');
+      await eventually(() => servers.redis.process.signalCode !== null);
+      await servers.restartRedis();
+    }
+  }
+  await load.stop();
+  await killed.api.end();
+  await environment.drained();
+  await expectBalanced(db, endpointId, load.outcomes);
+  expect(await queues['capture-large'].getFailedCount()).toBe(0);
+  // What the reconciler does a minute later.
+  await reconcileQuota(redis, config.redis.prefix, (ids) => findStoredBatches(db.pool, ids), (id) => removeLargeBody(queues['capture-large'], redis, id), -1_000);
+  expect(await redis.keys(queues['capture-large'].toKey('body:*'))).toEqual([]);
+});
+
+test('a large job whose body is gone is done when its capture is stored, and fails for all to see when it is not', async () => {
+  const { queues, redis } = environment;
+  const large = queues['capture-large'];
+  const { id } = await captureOne(api.url, endpointId, { body: Buffer.alloc(800_000, 7) });
+  await environment.drained();
+  const [stored] = await environment.db.knex('capture_batches').orderBy('id', 'desc').limit(1).pluck('id');
+  const batch = { id: bytesToId(stored as Buffer), day: '2026-03-01', captures: [makeCapture(endpointId, { body: Buffer.alloc(800_000) })] };
+  await enqueueLargeCapture(large, redis, batch);
+  await environment.drained();
+  expect(await large.getFailedCount()).toBe(0);
+  expect((await owner.list(endpointId)).body.requests.map((entry) => entry.id)).toEqual([id]);
+
+  await large.pause();
+  await enqueueLargeCapture(large, redis, { ...batch, id: newTimeOrderedId() });
+  await redis.del(...(await redis.keys(large.toKey('body:*'))));
+  await large.resume();
+  await eventually(() => worker.log.some(({ msg, error }) => msg === 'Job failed' && JSON.stringify(error).includes('body of this large capture is missing')));
+  expect((await owner.list(endpointId)).body.total).toBe(1);
+  await large.obliterate({ force: true });
 });
 
 test('frozen beyond its lock, a worker stores nothing twice', async () => {
