@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { badRequest } from '../errors.ts';
 import { isUuid } from '../domain/ids.ts';
-import { PROVIDERS } from '../domain/signature/verify.ts';
+import { MAX_SIGNATURE_LENGTH, PROVIDERS } from '../domain/signature/verify.ts';
 
 const MAX_LIMIT = 200;
 const MAX_BATCH_IDS = 1_000;
@@ -24,17 +24,20 @@ export const MAX_VERIFY_PAYLOAD_BYTES = 1024 * 1024;
 
 const provider = z.enum(PROVIDERS, `must be one of ${PROVIDERS.join(', ')}`);
 
+/** A signature, and what is as short. */
+const shortText = z.string().max(MAX_SIGNATURE_LENGTH, `must have at most ${MAX_SIGNATURE_LENGTH} characters`);
+
 /** Body of `POST /api/verify-signature`. */
 export const verifySignatureBody = z.object({
   provider,
   payload: z.string(),
-  signature: z.string(),
-  secret: z.string(),
-  timestamp: z.string().optional(),
+  signature: shortText,
+  secret: shortText,
+  timestamp: shortText.optional(),
 });
 
 /** Body of `POST /api/requests/:id/verify`; the provider is found by the entry's headers when left out. */
-export const verifyStoredBody = z.strictObject({ provider: provider.optional(), secret: z.string() });
+export const verifyStoredBody = z.strictObject({ provider: provider.optional(), secret: shortText });
 
 const wholeNumber = z.string().regex(/^\d{1,15}$/, 'must be a whole number');
 

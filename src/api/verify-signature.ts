@@ -4,7 +4,7 @@ import { headersFrom } from '../domain/captured-request.ts';
 import { PROVIDERS, SCHEMES, verifySignature, type Provider, type VerificationResult } from '../domain/signature/verify.ts';
 import { httpError } from '../errors.ts';
 import type { ApiDependencies } from './app.ts';
-import { jsonBody } from './json-body.ts';
+import { flatJsonBody, jsonBody } from './json-body.ts';
 import { findOwnedRequest } from './requests.ts';
 import { MAX_VERIFY_PAYLOAD_BYTES, validate, verifySignatureBody, verifyStoredBody } from './schemas.ts';
 
@@ -13,13 +13,13 @@ const MAX_JSON_BYTES = 6 * MAX_VERIFY_PAYLOAD_BYTES + 64 * 1024;
 
 /** The public route. Nothing of what it is sent is kept or logged. */
 export function verifySignatureRoutes(open: Router): void {
-  open.post('/api/verify-signature', jsonBody(MAX_JSON_BYTES), (ctx: Context) => {
+  open.post('/api/verify-signature', flatJsonBody(MAX_JSON_BYTES), async (ctx: Context) => {
     const { provider, payload, signature, secret, timestamp } = validate(verifySignatureBody, ctx.request.body ?? {});
     const bytes = Buffer.from(payload, 'utf8');
     if (bytes.length > MAX_VERIFY_PAYLOAD_BYTES) {
       throw httpError(413, `payload: has ${bytes.length} bytes; at most ${MAX_VERIFY_PAYLOAD_BYTES} are checked`);
     }
-    ctx.body = verifySignature(provider, { payload: bytes, signature, secret, timestamp }, Date.now());
+    ctx.body = await verifySignature(provider, { payload: bytes, signature, secret, timestamp }, Date.now());
   });
 }
 
@@ -28,11 +28,13 @@ export function verifyStoredRoutes(guarded: Router, api: ApiDependencies): void 
   guarded.post('/api/requests/:id/verify', jsonBody(), async (ctx: Context & { params: Record<string, string> }) => {
     const { provider, secret } = validate(verifyStoredBody, ctx.request.body ?? {});
     const { raw_headers: rawHeaders, body } = await findOwnedRequest(ctx, api);
-    ctx.body = verifyStored(headersFrom(JSON.parse(rawHeaders) as string[]), body, secret, provider);
+    ctx.body = await verifyStored(headersFrom(JSON.parse(rawHeaders) as string[]), body, secret, provider);
   });
 }
 
-function verifyStored(headers: Record<string, string>, payload: Buffer, secret: string, asked: Provider | undefined): VerificationResult & { provider?: Provider } {
+type StoredResult = VerificationResult & { provider?: Provider };
+
+async function verifyStored(headers: Record<string, string>, payload: Buffer, secret: string, asked?: Provider): Promise<StoredResult> {
   const provider = asked ?? PROVIDERS.find((name) => Object.hasOwn(headers, SCHEMES[name].header));
   if (provider === undefined) {
     const names = PROVIDERS.map((name) => SCHEMES[name].header).join(', ');
@@ -42,7 +44,7 @@ function verifyStored(headers: Record<string, string>, payload: Buffer, secret: 
   const value = (name: string | undefined): string | undefined => (name !== undefined && Object.hasOwn(headers, name) ? headers[name] : undefined);
   const signature = value(scheme.header);
   const timestamp = 'timestampHeader' in scheme ? value(scheme.timestampHeader) : undefined;
-  const result = verifySignature(provider, { payload, signature: signature ?? '', secret, timestamp }, Date.now());
+  const result = await verifySignature(provider, { payload, signature: signature ?? '', secret, timestamp }, Date.now());
   if (signature === undefined) result.details = `The entry has no header ${scheme.header}.`;
   return { provider, ...result };
 }
