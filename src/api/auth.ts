@@ -42,7 +42,8 @@ export function principal(ctx: Context): Principal {
 
 /**
  * The principal of a token. The key decides on the algorithm, and the token's `kid` only on
- * which of the known keys it is: nothing else of its header is looked at (RFC 8725, section 3.1).
+ * which of the known keys it is (RFC 8725, section 3.1). A `crit` in its header names extensions
+ * that must be understood, and none is; nothing else of the header is looked at.
  *
  * @throws HttpError 401, 403 for an unknown plan, 503 when no keys are known
  */
@@ -59,11 +60,22 @@ function bearerToken(header: string): string {
   return token;
 }
 
-/** @throws HttpError 401 for what is no token at all */
+/** @throws HttpError 401 for what is no token at all, and for one with extensions (RFC 7515, section 4.1.11) */
 function kidOf(token: string): string | undefined {
-  const header = token.length > MAX_TOKEN_LENGTH ? undefined : jwt.decode(token, { complete: true })?.header;
-  if (header === undefined || (header.kid !== undefined && typeof header.kid !== 'string')) throw unauthorized();
-  return header.kid;
+  const { kid, crit } = headerOf(token);
+  if (crit !== undefined || (kid !== undefined && typeof kid !== 'string')) throw unauthorized();
+  return kid;
+}
+
+/** @throws HttpError 401 */
+function headerOf(token: string): Record<string, unknown> {
+  if (token.length > MAX_TOKEN_LENGTH) throw unauthorized();
+  try {
+    // The library parses the payload too, and throws what JSON.parse does.
+    const header: unknown = jwt.decode(token, { complete: true })?.header;
+    if (typeof header === 'object' && header !== null) return header as Record<string, unknown>;
+  } catch {}
+  throw unauthorized();
 }
 
 /** @throws HttpError 401; with a description only when the signature was right */
