@@ -18,7 +18,7 @@ import { endpointRoutes } from './endpoints.ts';
 import { errorHandler } from './error-handler.ts';
 import type { InFlight } from './in-flight.ts';
 import type { Intake } from './intake.ts';
-import type { KeySource } from './keys.ts';
+import type { KeySource } from './jwks-source.ts';
 import { openApiDocument } from './openapi.ts';
 import { rateLimit } from './rate-limit.ts';
 import { requestLog } from './request-log.ts';

@@ -1,9 +1,10 @@
 import jwt from 'jsonwebtoken';
 import type { Context, Next } from 'koa';
 import type { JwtConfig } from '../config.ts';
-import { forbidden, unauthorized } from '../errors.ts';
+import { forbidden, shown, unauthorized } from '../errors.ts';
 import type { Plan, Plans } from '../plans.ts';
-import type { KeySource, VerificationKey } from './keys.ts';
+import type { KeySource } from './jwks-source.ts';
+import type { VerificationKey } from './verification-key.ts';
 
 const CLOCK_TOLERANCE_SECONDS = 5;
 const MAX_TOKEN_LENGTH = 16 * 1024;
@@ -108,6 +109,6 @@ function principalOf(claims: jwt.JwtPayload, { plans, defaultPlan, jwt: { planCl
     throw unauthorized(`The sub claim must be a string of 1 to ${MAX_SUBJECT_LENGTH} characters`);
   }
   const plan = typeof planName === 'string' ? plans.get(planName) : undefined;
-  if (plan === undefined) throw forbidden(`The plan ${JSON.stringify(planName).slice(0, 80)} of your token is not known here`);
+  if (plan === undefined) throw forbidden(`The plan ${shown(JSON.stringify(planName))} of your token is not known here`);
   return { userId: sub, plan, expiresAt: exp * 1_000 };
 }

@@ -10,6 +10,10 @@ describe('describeError', () => {
     expect(described['stack']).toMatch(/^\s+at .*log\.test\.ts/);
   });
 
+  test('takes the code of an error of the web platform, which is a number', () => {
+    expect(describeError(AbortSignal.abort(new DOMException('too late', 'TimeoutError')).reason)).toMatchObject({ type: 'TimeoutError', message: 'too late', code: 23 });
+  });
+
   const thrownBy = (act: () => unknown): unknown => {
     try {
       return act();
