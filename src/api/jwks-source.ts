@@ -57,8 +57,11 @@ export function createJwksSource(url: string, log: Log, now: () => number): Jwks
   /** Once, and again when there are others. */
   function logSkipped(skipped: string[]): void {
     const text = skipped.join();
-    if (text !== skippedBefore && text !== '') log.warn({ skipped: skipped.slice(0, MAX_LOGGED), count: skipped.length }, 'Keys of the key server cannot be used');
+    const isNew = text !== '' && text !== skippedBefore;
     skippedBefore = text;
+    if (!isNew) return;
+    const fields = { skipped: skipped.slice(0, MAX_LOGGED), count: skipped.length };
+    log.warn(fields, 'Keys of the key server cannot be used');
   }
 
   function refresh(): Promise<void> {

@@ -26,7 +26,9 @@ export async function fetchKeySet(url: string): Promise<KeySet> {
 async function fetchText(url: string): Promise<string> {
   const signal = AbortSignal.timeout(FETCH_TIMEOUT_MS);
   // fetch hides what happened behind "fetch failed".
-  const response = await fetch(url, { signal, redirect: 'error' }).catch((error: Error) => Promise.reject(error.cause ?? error));
+  const response = await fetch(url, { signal, redirect: 'error' }).catch((error: Error) => {
+    throw error.cause ?? error;
+  });
   if (!response.ok) {
     await response.body?.cancel();
     throw new Error(`The answer has the status ${response.status}`);
@@ -71,6 +73,8 @@ function readKey(entry: unknown): VerificationKey {
   const key = verificationKey(createPublicKey({ key: entry, format: 'jwk' }), alg);
   if (key.algorithms.length === 0) throw new Error('its algorithm is not supported');
   const { modulusLength } = key.key.asymmetricKeyDetails ?? {};
-  if (modulusLength !== undefined && modulusLength < MIN_RSA_BITS) throw new Error(`it has less than ${MIN_RSA_BITS} bits`);
+  if (modulusLength !== undefined && modulusLength < MIN_RSA_BITS) {
+    throw new Error(`it has fewer than ${MIN_RSA_BITS} bits`);
+  }
   return key;
 }
