@@ -50,7 +50,8 @@ export function describeError(error: unknown): DescribedError {
 
 /** JSON.parse quotes what it read, Node an argument that it can't take, and Redis one of a command that it does not know. */
 function withoutValues(error: DriverError): string {
-  if (error instanceof SyntaxError || String(error.code).startsWith('ERR_INVALID_')) return '(left out: it may quote data)';
+  const quotes = error instanceof SyntaxError || String(error.code).startsWith('ERR_INVALID_');
+  if (quotes) return '(left out: it may quote data)';
   return error.message.replace(/, with args beginning with: .*$/s, '');
 }
 

@@ -109,6 +109,8 @@ function principalOf(claims: jwt.JwtPayload, { plans, defaultPlan, jwt: { planCl
     throw unauthorized(`The sub claim must be a string of 1 to ${MAX_SUBJECT_LENGTH} characters`);
   }
   const plan = typeof planName === 'string' ? plans.get(planName) : undefined;
-  if (plan === undefined) throw forbidden(`The plan ${shown(JSON.stringify(planName))} of your token is not known here`);
+  if (plan === undefined) {
+    throw forbidden(`The plan ${shown(JSON.stringify(planName))} of your token is not known here`);
+  }
   return { userId: sub, plan, expiresAt: exp * 1_000 };
 }

@@ -8,7 +8,12 @@ import { parseFlatJson } from './flat-json.ts';
 /** Management bodies are small. */
 const MAX_BODY_BYTES = 64 * 1024;
 
-const COMMON = { text: false, urlencoded: false, multipart: false, parsedMethods: [HttpMethodEnum.POST, HttpMethodEnum.DELETE] };
+const COMMON = {
+  text: false,
+  urlencoded: false,
+  multipart: false,
+  parsedMethods: [HttpMethodEnum.POST, HttpMethodEnum.DELETE],
+};
 
 /**
  * Reads a JSON object into `ctx.request.body`; no body is `undefined`.

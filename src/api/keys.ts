@@ -22,8 +22,9 @@ export function openKeys({ secret, publicKey, jwksUrl }: JwtConfig, log: Log, re
     return { find, close: () => clearInterval(timer) };
   }
   // A KeyObject: jsonwebtoken parses a key in text anew for every token.
-  const fixed = publicKey === ''
-    ? { key: createSecretKey(Buffer.from(secret, 'utf8')), algorithms: ['HS256' as const] }
-    : verificationKey(createPublicKey(publicKey));
+  const fixed =
+    publicKey === ''
+      ? { key: createSecretKey(Buffer.from(secret, 'utf8')), algorithms: ['HS256' as const] }
+      : verificationKey(createPublicKey(publicKey));
   return { find: async () => fixed, close: () => {} };
 }

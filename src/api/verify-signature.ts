@@ -34,7 +34,12 @@ export function verifyStoredRoutes(guarded: Router, api: ApiDependencies): void 
 
 type StoredResult = VerificationResult & { provider?: Provider };
 
-async function verifyStored(headers: Record<string, string>, payload: Buffer, secret: string, asked?: Provider): Promise<StoredResult> {
+async function verifyStored(
+  headers: Record<string, string>,
+  payload: Buffer,
+  secret: string,
+  asked?: Provider,
+): Promise<StoredResult> {
   const provider = asked ?? PROVIDERS.find((name) => Object.hasOwn(headers, SCHEMES[name].header));
   if (provider === undefined) {
     const names = PROVIDERS.map((name) => SCHEMES[name].header).join(', ');
@@ -44,7 +49,8 @@ async function verifyStored(headers: Record<string, string>, payload: Buffer, se
   const value = (name: string | undefined): string | undefined => (name !== undefined && Object.hasOwn(headers, name) ? headers[name] : undefined);
   const signature = value(scheme.header);
   const timestamp = 'timestampHeader' in scheme ? value(scheme.timestampHeader) : undefined;
-  const result = await verifySignature(provider, { payload, signature: signature ?? '', secret, timestamp }, Date.now());
+  const input = { payload, signature: signature ?? '', secret, timestamp };
+  const result = await verifySignature(provider, input, Date.now());
   if (signature === undefined) result.details = `The entry has no header ${scheme.header}.`;
   return { provider, ...result };
 }

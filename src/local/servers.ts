@@ -184,7 +184,8 @@ async function initialize(program: string, dataFolder: string, asUser: string[])
     await run(installer, how, { cwd: dirname(unfinished) });
   } else {
     mkdirSync(unfinished, { mode: 0o700 });
-    await run(program, ['--no-defaults', '--initialize-insecure', NO_FILES, `--datadir=${unfinished}`, `--tmpdir=${temporaryFolder(dataFolder)}`, ...asUser]);
+    const folders = [`--datadir=${unfinished}`, `--tmpdir=${temporaryFolder(dataFolder)}`];
+    await run(program, ['--no-defaults', '--initialize-insecure', NO_FILES, ...folders, ...asUser]);
   }
   renameSync(unfinished, dataFolder);
 }

@@ -34,10 +34,14 @@ exec '${mariadb}' "$@"
 test('MySQL starts without the folder for files that only its full package makes', async () => {
   const folder = closing(mkdtempSync(join(tmpdir(), 'mysql-core-')), (path) => rmSync(path, { recursive: true }));
   const programs = await findOrInstallPrograms();
-  const isMariadb = /mariadb/i.test(execFileSync(programs.database, ['--no-defaults', '--version'], { encoding: 'utf8' }));
+  const isMariadb = /mariadb/i.test(
+    execFileSync(programs.database, ['--no-defaults', '--version'], { encoding: 'utf8' }),
+  );
   const database = isMariadb ? mysqlWithoutFolder(programs.database, folder) : programs.database;
   const registry = closing(await claimDataDir(folder), (open) => open.release());
-  const server = closing(await startMysql({ ...programs, database }, registry, folder, 'secret'), (open) => open.stop());
+  const server = closing(await startMysql({ ...programs, database }, registry, folder, 'secret'), (open) =>
+    open.stop(),
+  );
   const connection = await createConnection(connectionOptions(server.config));
   const [rows] = await connection.query('SELECT 1 AS one');
   expect(rows).toEqual([{ one: 1 }]);

@@ -168,7 +168,8 @@ test('what stands in paths is described, and the defaults of queries', () => {
   for (const { name, schema } of parameters) {
     if (name === 'id') expect(schema).toMatchObject({ type: 'string', format: 'uuid' });
     if (name === 'key') {
-      expect([UUID, 'my-hook', 'a b', 'x'.repeat(49)].map((key) => ajv.validate(schema, key))).toEqual([true, true, false, false]);
+      const keys = [UUID, 'my-hook', 'a b', 'x'.repeat(49)];
+      expect(keys.map((key) => ajv.validate(schema, key))).toEqual([true, true, false, false]);
     }
     if (name === 'limit') expect(schema).toMatchObject({ type: 'integer', default: 50, minimum: 1 });
     if (name === 'offset') expect(schema).toMatchObject({ type: 'integer', default: 0, minimum: 0 });

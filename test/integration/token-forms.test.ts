@@ -69,8 +69,13 @@ const HEADERS: [string, string | Buffer][] = [
 const REFUSED: [string, string][] = [
   ['the shortest of them', 'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eA.AA'],
   ...PAYLOADS.map(([name, payload]) => [`payload: ${name}`, signed(HEADER, payload)] as [string, string]),
-  ...PAYLOADS.map(([name, payload]) => [`payload: ${name}, no typ`, signed('{"alg":"HS256"}', payload)] as [string, string]),
-  ...PAYLOADS.map(([name, payload]) => [`payload: ${name}, not signed`, `${base64url(HEADER)}.${base64url(payload)}.AA`] as [string, string]),
+  ...PAYLOADS.map(
+    ([name, payload]) => [`payload: ${name}, no typ`, signed('{"alg":"HS256"}', payload)] as [string, string],
+  ),
+  ...PAYLOADS.map(
+    ([name, payload]) =>
+      [`payload: ${name}, not signed`, `${base64url(HEADER)}.${base64url(payload)}.AA`] as [string, string],
+  ),
   ...HEADERS.slice(2).flatMap(([name, header]) => [
     [`header: ${name}`, signed(header, CLAIMS)] as [string, string],
     [`header: ${name}, payload: no JSON`, signed(header, 'x')] as [string, string],
@@ -95,12 +100,20 @@ test.each(REFUSED)('401 on every guarded route for a token with %s', async (name
   for (const { method, path } of OPERATIONS.filter(({ guarded }) => guarded)) {
     const route = url + path.replace('{id}', '7c9e6679-7425-40de-944b-e07fc1f90ae7');
     const answer = await send(route, { method: method.toUpperCase(), headers: ['Authorization', `Bearer ${token}`] });
-    expect([name, method, path, answer.status, answer.bytes.toString()]).toEqual([name, method, path, 401, '{"error":"A valid bearer token is required"}']);
+    expect([name, method, path, answer.status, answer.bytes.toString()]).toEqual([
+      name,
+      method,
+      path,
+      401,
+      '{"error":"A valid bearer token is required"}',
+    ]);
   }
 });
 
 test('a socket with any of them is told that it is unauthorized, and does not come again', async () => {
-  const clients = REFUSED.map(([name, token]) => [name, closing(startClient(url, token), ({ socket }) => void socket.disconnect())] as const);
+  const clients = REFUSED.map(
+    ([name, token]) => [name, closing(startClient(url, token), ({ socket }) => void socket.disconnect())] as const,
+  );
   for (const [name, { refusals, socket }] of clients) {
     await eventually(() => refusals.length > 0);
     expect([name, refusals.map(({ message }) => message), socket.active]).toEqual([name, ['unauthorized'], false]);
@@ -108,7 +121,12 @@ test('a socket with any of them is told that it is unauthorized, and does not co
 });
 
 test('any bytes in any part are 401 at most', async () => {
-  const part = fc.oneof(fc.constantFrom(HEADER, CLAIMS), fc.json(), fc.string({ unit: 'binary' }), fc.uint8Array().map((bytes) => Buffer.from(bytes)));
+  const part = fc.oneof(
+    fc.constantFrom(HEADER, CLAIMS),
+    fc.json(),
+    fc.string({ unit: 'binary' }),
+    fc.uint8Array().map((bytes) => Buffer.from(bytes)),
+  );
   await fc.assert(
     fc.asyncProperty(part, part, fc.boolean(), async (header, payload, right) => {
       const token = right ? signed(header, payload) : `${base64url(header)}.${base64url(payload)}.AA`;

@@ -36,7 +36,9 @@ function candidatesProblem(candidates: string[], pairs: { scheme: string }[]): s
     const found = others.length > 0 ? `, only ${[...new Set(others)].join(', ')}` : '';
     return `The signature has no "v1=" part${found}; pass the whole value of Stripe-Signature.`;
   }
-  if (candidates.length > MAX_CANDIDATES) return `The signature has ${candidates.length} "v1=" parts; at most ${MAX_CANDIDATES} are checked.`;
+  if (candidates.length > MAX_CANDIDATES) {
+    return `The signature has ${candidates.length} "v1=" parts; at most ${MAX_CANDIDATES} are checked.`;
+  }
   const problems = candidates.map(hexProblem);
   return problems.includes(undefined) ? undefined : problems[0];
 }

@@ -16,8 +16,11 @@ const TOLERANCE_SECONDS = 300;
 /** Characters of a signature that are looked at; providers send some hundred at most. */
 export const MAX_SIGNATURE_LENGTH = 4_096;
 
-/** Longer payloads are checked, but usual mistakes are not tried on them: hostile JSON of 128 KiB takes 20 ms to parse. */
+/** On longer payloads usual mistakes are not tried: to parse hostile JSON of 128 KiB takes 20 ms. */
 const MAX_DIAGNOSED_BYTES = 128 * 1024;
+
+const NO_MATCH =
+  'The signature does not match: either the secret is another one, or the payload is not the raw body that was signed.';
 
 /** The signature verification result of the specification. */
 export interface VerificationResult {
@@ -35,7 +38,11 @@ export interface VerificationResult {
  *
  * @param now Unix milliseconds
  */
-export async function verifySignature(provider: Provider, input: SignatureInput, now: number): Promise<VerificationResult> {
+export async function verifySignature(
+  provider: Provider,
+  input: SignatureInput,
+  now: number,
+): Promise<VerificationResult> {
   const { signature, payload, secret } = input;
   if (signature.length > MAX_SIGNATURE_LENGTH) {
     const details = `The signature has ${signature.length} characters; at most ${MAX_SIGNATURE_LENGTH} are looked at.`;
@@ -63,19 +70,19 @@ function matches({ candidates }: ParsedSignature, expected: string): boolean {
 async function whyNot(parsed: ParsedSignature, { payload, secret }: SignatureInput): Promise<string> {
   const { sign } = parsed;
   if (sign === undefined) return 'The signature cannot be checked.';
-  const wouldMatch = async (otherPayload: Buffer, otherSecret: string): Promise<boolean> => matches(parsed, await sign(otherPayload, otherSecret));
+  const wouldMatch = async (otherPayload: Buffer, otherSecret: string): Promise<boolean> =>
+    matches(parsed, await sign(otherPayload, otherSecret));
   if (secret !== secret.trim() && (await wouldMatch(payload, secret.trim()))) {
     return 'The secret has white space around it; without it the signature matches.';
   }
-  const unknown = 'The signature does not match: either the secret is another one, or the payload is not the raw body that was signed.';
   if (payload.length > MAX_DIAGNOSED_BYTES) {
-    return `${unknown} Usual mistakes are looked for in payloads of up to ${MAX_DIAGNOSED_BYTES} bytes only.`;
+    return `${NO_MATCH} Usual mistakes are looked for in payloads of up to ${MAX_DIAGNOSED_BYTES} bytes only.`;
   }
   for (const [altered, mistake] of alterations(payload)) {
     if (await wouldMatch(altered, secret)) return mistake;
     await setImmediate();
   }
-  return unknown;
+  return NO_MATCH;
 }
 
 function* alterations(payload: Buffer): Generator<[Buffer, string]> {
