@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newTimeOrderedId } from '../../src/domain/ids.ts';
 import type { VerificationResult } from '../../src/domain/signature/verify.ts';
@@ -83,6 +84,15 @@ describe('POST /api/verify-signature', () => {
   test('unknown fields and white space are ignored, as long as there is little of them', async () => {
     const answer = await post(JSON.stringify({ ...INPUT, provider: 'shopify', x: [1, { y: '"\\' }] }, null, 100));
     expect(answer.status).toBe(200);
+  });
+
+  test('a compressed body is bounded as what it holds', async () => {
+    const headers = ['Content-Type', 'application/json', 'Content-Encoding', 'gzip'];
+    const zipped = (body: string): Promise<Verified> =>
+      send(`${url}/api/verify-signature`, { method: 'POST', headers, body: gzipSync(body) });
+    expect((await zipped(JSON.stringify(INPUT))).status).toBe(200);
+    expect((await zipped(`[${fill('[],', 6_000_000)}0]`)).status).toBe(400);
+    expect((await zipped(JSON.stringify({ ...INPUT, payload: 'x'.repeat(50 * MIB) }))).status).toBe(413);
   });
 
   test.each([
