@@ -50,6 +50,15 @@ export function unavailable(message: string): createError.HttpError {
   return httpError(503, message, { headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) } });
 }
 
+/** Characters of a client's own words that a message quotes. */
+const MAX_SHOWN = 80;
+
+/** What a client wrote, for a message: cut, and without control characters and what reorders text. */
+export function shown(text: string): string {
+  const cut = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN - 1)}…` : text;
+  return cut.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd');
+}
+
 export function httpError(status: number, message: string, extras: ErrorExtras = {}): createError.HttpError {
   return createError(status, message, { extras, expose: true });
 }

@@ -21,7 +21,8 @@ export function logConsole(log: Log): void {
 }
 
 interface DriverError extends Error {
-  code?: string;
+  /** A number in what the web platform throws (DOMException). */
+  code?: string | number;
   errno?: number;
   sqlState?: string;
 }
@@ -29,7 +30,7 @@ interface DriverError extends Error {
 export interface DescribedError {
   type: string;
   message?: string;
-  code?: string;
+  code?: string | number;
   errno?: number;
   sqlState?: string;
   stack?: string;
@@ -49,7 +50,8 @@ export function describeError(error: unknown): DescribedError {
 
 /** JSON.parse quotes what it read, Node an argument that it can't take, and Redis one of a command that it does not know. */
 function withoutValues(error: DriverError): string {
-  if (error instanceof SyntaxError || error.code?.startsWith('ERR_INVALID_')) return '(left out: it may quote data)';
+  const quotes = error instanceof SyntaxError || String(error.code).startsWith('ERR_INVALID_');
+  if (quotes) return '(left out: it may quote data)';
   return error.message.replace(/, with args beginning with: .*$/s, '');
 }
 

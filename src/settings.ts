@@ -45,9 +45,12 @@ export const JWT_PUBLIC_KEY: Setting<string> = {
 
 export const JWKS_URL: Setting<string> = {
   name: 'JWKS_URL',
-  expects: 'the http:// or https:// address of a JSON Web Key Set',
+  expects: 'the http:// or https:// address of a JSON Web Key Set, without a user name or password',
+  secret: true,
   parse: (value) => {
-    if (!/^https?:$/.test(new URL(value).protocol)) throw new Error('not such an address');
+    const { protocol, username, password } = new URL(value);
+    if (!/^https?:$/.test(protocol)) throw new Error('it is not such an address');
+    if (username + password !== '') throw new Error('it has them');
     return value;
   },
 };

@@ -19,13 +19,13 @@ import { errorHandler } from './error-handler.ts';
 import { checkHost } from './host.ts';
 import type { InFlight } from './in-flight.ts';
 import type { Intake } from './intake.ts';
-import type { KeySource } from './keys.ts';
+import type { KeySource } from './jwks-source.ts';
 import { openApiDocument } from './openapi.ts';
 import { rateLimit } from './rate-limit.ts';
 import type { Refuse } from './refusals.ts';
 import { requestLog } from './request-log.ts';
 import { requestRoutes } from './requests.ts';
-import { senderAddress } from './sender-address.ts';
+import { networkOf, senderAddress } from './sender-address.ts';
 import { verifySignatureRoutes, verifyStoredRoutes } from './verify-signature.ts';
 
 /** More than the wait for captures in flight and a slow query together. */
@@ -77,7 +77,9 @@ export function createApp(api: ApiDependencies): Koa {
   app.use(hostGuard);
   const { cacheRedis: redis, redisPrefix: prefix, log } = api;
   const open = new Router();
-  open.use(rateLimit({ name: 'verify', perMinute: api.verifyRateLimitPerMinute, keyOf: (ctx) => senderAddress(ctx.req, api.trustProxyHops), redis, prefix, log }));
+  const networkOfSender = (ctx: Context): string => networkOf(senderAddress(ctx.req, api.trustProxyHops));
+  const perMinute = api.verifyRateLimitPerMinute;
+  open.use(rateLimit({ name: 'verify', perMinute, keyOf: networkOfSender, redis, prefix, log }));
   verifySignatureRoutes(open, api);
   const document = openApiDocument(api.baseUrl);
   const about = new Router();

@@ -1,9 +1,10 @@
 import jwt from 'jsonwebtoken';
 import type { Context, Next } from 'koa';
 import type { JwtConfig } from '../config.ts';
-import { forbidden, unauthorized } from '../errors.ts';
+import { forbidden, shown, unauthorized } from '../errors.ts';
 import type { Plan, Plans } from '../plans.ts';
-import type { KeySource, VerificationKey } from './keys.ts';
+import type { KeySource } from './jwks-source.ts';
+import type { VerificationKey } from './verification-key.ts';
 
 const CLOCK_TOLERANCE_SECONDS = 5;
 const MAX_TOKEN_LENGTH = 16 * 1024;
@@ -42,7 +43,8 @@ export function principal(ctx: Context): Principal {
 
 /**
  * The principal of a token. The key decides on the algorithm, and the token's `kid` only on
- * which of the known keys it is: nothing else of its header is looked at (RFC 8725, section 3.1).
+ * which of the known keys it is (RFC 8725, section 3.1). A `crit` in its header names extensions
+ * that must be understood, and none is; nothing else of the header is looked at.
  *
  * @throws HttpError 401, 403 for an unknown plan, 503 when no keys are known
  */
@@ -59,11 +61,22 @@ function bearerToken(header: string): string {
   return token;
 }
 
-/** @throws HttpError 401 for what is no token at all */
+/** @throws HttpError 401 for what is no token at all, and for one with extensions (RFC 7515, section 4.1.11) */
 function kidOf(token: string): string | undefined {
-  const header = token.length > MAX_TOKEN_LENGTH ? undefined : jwt.decode(token, { complete: true })?.header;
-  if (header === undefined || (header.kid !== undefined && typeof header.kid !== 'string')) throw unauthorized();
-  return header.kid;
+  const { kid, crit } = headerOf(token);
+  if (crit !== undefined || (kid !== undefined && typeof kid !== 'string')) throw unauthorized();
+  return kid;
+}
+
+/** @throws HttpError 401 */
+function headerOf(token: string): Record<string, unknown> {
+  if (token.length > MAX_TOKEN_LENGTH) throw unauthorized();
+  try {
+    // The library parses the payload too, and throws what JSON.parse does.
+    const header: unknown = jwt.decode(token, { complete: true })?.header;
+    if (typeof header === 'object' && header !== null) return header as Record<string, unknown>;
+  } catch {}
+  throw unauthorized();
 }
 
 /** @throws HttpError 401; with a description only when the signature was right */
@@ -96,6 +109,8 @@ function principalOf(claims: jwt.JwtPayload, { plans, defaultPlan, jwt: { planCl
     throw unauthorized(`The sub claim must be a string of 1 to ${MAX_SUBJECT_LENGTH} characters`);
   }
   const plan = typeof planName === 'string' ? plans.get(planName) : undefined;
-  if (plan === undefined) throw forbidden(`The plan ${JSON.stringify(planName).slice(0, 80)} of your token is not known here`);
+  if (plan === undefined) {
+    throw forbidden(`The plan ${shown(JSON.stringify(planName))} of your token is not known here`);
+  }
   return { userId: sub, plan, expiresAt: exp * 1_000 };
 }

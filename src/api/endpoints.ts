@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router';
-import { badRequest, forbidden, notFound } from '../errors.ts';
-import { aliasProblem, expiryOf, presentCreated, presentEndpoint } from '../domain/endpoint.ts';
+import { forbidden, notFound } from '../errors.ts';
+import { expiryOf, presentCreated, presentEndpoint } from '../domain/endpoint.ts';
 import { isUuid, newEndpointId } from '../domain/ids.ts';
 import { utcDay } from '../domain/time.ts';
 import { describeError } from '../log.ts';
@@ -17,11 +17,7 @@ export function endpointRoutes(router: Router, api: ApiDependencies): void {
   router.post('/api/endpoints', jsonBody({ budget: api.managementBodies, ownerOf: principal }), async (ctx) => {
     const { userId, plan } = principal(ctx);
     const { permanent, alias } = validate(createEndpointBody, ctx.request.body);
-    if (alias !== null) {
-      const problem = aliasProblem(alias);
-      if (problem !== undefined) throw badRequest(problem);
-      if (!plan.customAlias) throw forbidden(`The plan "${plan.name}" has no custom aliases`);
-    }
+    if (alias !== null && !plan.customAlias) throw forbidden(`The plan "${plan.name}" has no custom aliases`);
     const now = new Date();
     const expiry = expiryOf(plan, permanent, now.getTime());
     const expiresAt = expiry === null ? null : new Date(expiry);

@@ -1,37 +1,51 @@
 import type { IncomingMessage } from 'node:http';
 import { koaBody, HttpMethodEnum } from 'koa-body';
 import type { Context, Middleware, Next } from 'koa';
+import { isHttpError } from 'http-errors';
 import { badRequest, httpError, unavailable } from '../errors.ts';
 import { continueIfAsked, discard, PACE, SenderGone, watchBody } from './body.ts';
 import type { ByteBudget, Owner } from './byte-budget.ts';
+import { parseFlatJson } from './flat-json.ts';
 
 /** Management bodies are small. */
 const MAX_BODY_BYTES = 64 * 1024;
+
+const COMMON = {
+  text: false,
+  urlencoded: false,
+  multipart: false,
+  parsedMethods: [HttpMethodEnum.POST, HttpMethodEnum.DELETE],
+};
 
 export interface JsonBodyOptions {
   /** Memory for bodies of management requests, which is not that of captures. */
   budget: ByteBudget;
   ownerOf: (ctx: Context) => Owner;
-  /** Bytes of the JSON at most, inflated. */
-  maxBytes?: number;
   pace?: typeof PACE;
 }
 
 /**
- * Reads a JSON object of at most `maxBytes` into `ctx.request.body`; no body is `undefined`.
+ * Reads a JSON object into `ctx.request.body`; no body is `undefined`.
  *
  * @throws HttpError 415 for a body that does not say it is JSON: read as nothing it would be answered as if the
  *   sender had asked for the defaults. 400, 408, 413 and 503 as the body is; SenderGone when the sender breaks off
  */
-export function jsonBody({ budget, ownerOf, maxBytes = MAX_BODY_BYTES, pace = PACE }: JsonBodyOptions): Middleware {
-  const parse = koaBody({
-    json: true,
-    text: false,
-    urlencoded: false,
-    multipart: false,
-    jsonLimit: maxBytes,
-    parsedMethods: [HttpMethodEnum.POST, HttpMethodEnum.DELETE],
-  });
+export function jsonBody(options: JsonBodyOptions): Middleware {
+  return bodyOf(koaBody({ ...COMMON, json: true, jsonLimit: MAX_BODY_BYTES }), MAX_BODY_BYTES, options);
+}
+
+/** The same for a body of at most `maxBytes`, inflated, whose size is in a few long strings. */
+export function flatJsonBody(options: JsonBodyOptions, maxBytes: number): Middleware {
+  const read = koaBody({ ...COMMON, json: false, text: true, textTypes: ['json', '+json'], textLimit: maxBytes });
+  const parse: Middleware = async (ctx, next) => {
+    await read(ctx, next);
+    const text = ctx.request.body as string;
+    ctx.request.body = text === '' ? {} : await parseFlatJson(text);
+  };
+  return bodyOf(parse, maxBytes, options);
+}
+
+function bodyOf(parse: Middleware, maxBytes: number, { budget, ownerOf, pace = PACE }: JsonBodyOptions): Middleware {
   return async (ctx: Context, next: Next) => {
     const { req } = ctx;
     if (req.destroyed && !req.complete) throw new SenderGone();
@@ -69,6 +83,7 @@ async function readJson(ctx: Context, parse: Middleware): Promise<void> {
 
 /** What koa-body and zlib say of a body, as answers to its sender; anything else is not the sender's fault. */
 function translate(error: unknown): unknown {
+  if (isHttpError(error) && 'extras' in error) return error;
   const { status, code, type } = error as { status?: number; code?: string; type?: string };
   if (type === 'request.aborted' || code === 'ECONNRESET') return new SenderGone();
   if (code?.startsWith('Z_') || code?.startsWith('ERR__ERROR_') || code?.startsWith('ERR_BROTLI') || code?.startsWith('ERR_BUFFER_ERROR')) {

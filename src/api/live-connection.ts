@@ -115,5 +115,5 @@ export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBu
 }
 
 function lengthOf(data: unknown): number {
-  return typeof data === 'string' || Buffer.isBuffer(data) ? data.length : 0;
+  return typeof data === 'string' || Buffer.isBuffer(data) ? Buffer.byteLength(data) : 0;
 }

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { PROVIDERS } from '../domain/signature/verify.ts';
-import { batchDeleteBody, createEndpointBody, pageQuery, verifySignatureBody, verifyStoredBody } from './schemas.ts';
+import {
+  alias, batchDeleteBody, createEndpointBody, pageQuery, uuid, verifySignatureBody, verifyStoredBody,
+} from './schemas.ts';
 
 /*
  * GET /openapi.json: the document is made from the schemas that validate requests, and from those
@@ -72,6 +74,9 @@ interface Operation {
 const guardedErrors = { 401: 'Error', 403: 'Error', 429: 'Error', 503: 'Error' } as const;
 const bodyErrors = { 400: 'Error', 413: 'Error', 415: 'Error' } as const;
 
+/** What stands in paths; anything else there is 404 like what is unknown. */
+const PATH_PARAMETERS: Record<string, z.ZodType> = { id: uuid, key: z.union([uuid, alias]) };
+
 /** Every route, in the order of the document; `/h` stands for all methods. */
 export const OPERATIONS: Operation[] = [
   ...(['get', 'post'] as const).map((method): Operation => ({
@@ -118,8 +123,13 @@ export function openApiDocument(baseUrl: string): object {
 }
 
 function describeOperation({ path, method, summary, guarded, body, query, answers: results }: Operation): object {
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }));
-  const inQuery = Object.entries(query?.shape ?? {}).map(([name, schema]) => ({ name, in: 'query', schema: jsonSchema(schema as z.ZodType, 'input') }));
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
+    return { name, in: 'path', required: true, schema: jsonSchema(PATH_PARAMETERS[name] as z.ZodType, 'input') };
+  });
+  const inQuery = Object.entries(query?.shape ?? {}).map(([name, schema]) => {
+    // As numbers, which is what their texts are read as.
+    return { name, in: 'query', schema: jsonSchema(schema as z.ZodType, 'output') };
+  });
   return {
     operationId: `${method}${path.replaceAll(/[^a-z]+(\w?)/gi, (_all, letter: string) => letter.toUpperCase())}`,
     summary,

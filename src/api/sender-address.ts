@@ -15,6 +15,17 @@ export function senderAddress(req: IncomingMessage, trustedHops: number): string
   return isIP(claimed) === 0 ? socketAddress : claimed;
 }
 
+/** Whom a limit of addresses counts: an IPv4 address, or the /64 of an IPv6 address, which one sender has all of. */
+export function networkOf(address: string): string {
+  if (isIP(address) !== 6) return address;
+  // In its one canonical form (RFC 5952), without an IPv4 address at its end.
+  const { hostname } = new URL(`http://[${address}]`);
+  const halves = hostname.slice(1, -1).split('::');
+  const [left = [], right = []] = halves.map((half) => (half === '' ? [] : half.split(':')));
+  const zeros = Array.from({ length: 8 - left.length - right.length }, () => '0');
+  return `${[...left, ...zeros, ...right].slice(0, 4).join(':')}::/64`;
+}
+
 /** Takes off brackets, a port and a zone, and shows IPv4 in IPv6 as IPv4. */
 function normalized(address: string): string {
   const bare = address.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1');

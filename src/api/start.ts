@@ -22,7 +22,7 @@ import { createApp } from './app.ts';
 import { createByteBudget } from './byte-budget.ts';
 import { createInFlight } from './in-flight.ts';
 import { createIntake } from './intake.ts';
-import { createKeySource } from './keys.ts';
+import { openKeys } from './keys.ts';
 import { createRefusals } from './refusals.ts';
 import { startLive, type Live } from './live.ts';
 import { createHttpServer } from './server.ts';
@@ -97,7 +97,8 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     await endpoints.planChanged(userId, plan).catch((error: unknown) => log.warn({ error: describeError(error) }, 'Plan not announced'));
   }
 
-  const auth = { ...config, keySource: createKeySource(config.jwt, log), rememberPlan };
+  const keys = resources.add(openKeys(config.jwt, log), (open) => open.close());
+  const auth = { ...config, keySource: keys.find, rememberPlan };
   const app = createApp({
     ...auth,
     cacheRedis,

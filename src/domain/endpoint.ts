@@ -3,8 +3,9 @@ import { bytesToId, isUuid } from './ids.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** 3 to 48 characters; see `aliasProblem`. */
-const ALIAS = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])$/;
+export const ALIAS_MIN_LENGTH = 3;
+export const ALIAS_MAX_LENGTH = 48;
+export const ALIAS = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])$/;
 
 /** Words that would read like a part of the service, or invite impersonating it. */
 const RESERVED_ALIASES = new Set([
@@ -76,18 +77,22 @@ export function presentCreated(row: EndpointRow, baseUrl: string): EndpointCreat
   };
 }
 
-/** Why `alias` can't be used, as a sentence for its author; undefined when it can. */
+/** Why `alias` can't be used, to be read behind its name; undefined when it can. */
 export function aliasProblem(alias: string): string | undefined {
-  if (alias.length < 3 || alias.length > 48) return 'alias must have 3 to 48 characters';
-  if (isUuid(alias)) return 'alias must not look like a UUID';
-  if (!ALIAS.test(alias)) return 'alias may hold a-z, 0-9 and inner hyphens only';
-  if (RESERVED_ALIASES.has(alias)) return `alias "${alias}" is reserved`;
+  if (!hasAliasLength(alias)) return `must have ${ALIAS_MIN_LENGTH} to ${ALIAS_MAX_LENGTH} characters`;
+  if (isUuid(alias)) return 'must not look like a UUID';
+  if (!ALIAS.test(alias)) return 'may hold a-z, 0-9 and inner hyphens only';
+  if (RESERVED_ALIASES.has(alias)) return `"${alias}" is reserved`;
   return undefined;
 }
 
 /** Whether a segment of `/h/<segment>` can be an alias at all; anything else needs no look-up. */
 export function isAliasShaped(segment: string): boolean {
-  return segment.length >= 3 && segment.length <= 48 && ALIAS.test(segment);
+  return hasAliasLength(segment) && ALIAS.test(segment);
+}
+
+function hasAliasLength({ length }: string): boolean {
+  return length >= ALIAS_MIN_LENGTH && length <= ALIAS_MAX_LENGTH;
 }
 
 /** Instant (Unix milliseconds) at which an endpoint created now ends; null for a permanent one. */

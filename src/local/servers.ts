@@ -19,6 +19,9 @@ const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 50;
 const DATABASE = 'hookbay';
 
+/** Of MySQL alone, which otherwise wants a folder that only Debian's full package makes. */
+const NO_FILES = '--secure-file-priv=NULL';
+
 const run = promisify(execFile);
 
 /** Passwords of the private servers and the key of local tokens; made once for a data directory. */
@@ -88,7 +91,7 @@ export async function startMysql(
       '--innodb-buffer-pool-size=256M',
       '--innodb-flush-log-at-trx-commit=1',
       '--skip-log-bin',
-      ...(isMariadb(programs.database) ? [] : ['--mysqlx=OFF']),
+      ...(isMariadb(programs.database) ? [] : ['--mysqlx=OFF', NO_FILES]),
     ],
     { logFile },
   );
@@ -181,7 +184,8 @@ async function initialize(program: string, dataFolder: string, asUser: string[])
     await run(installer, how, { cwd: dirname(unfinished) });
   } else {
     mkdirSync(unfinished, { mode: 0o700 });
-    await run(program, ['--no-defaults', '--initialize-insecure', `--datadir=${unfinished}`, `--tmpdir=${temporaryFolder(dataFolder)}`, ...asUser]);
+    const folders = [`--datadir=${unfinished}`, `--tmpdir=${temporaryFolder(dataFolder)}`];
+    await run(program, ['--no-defaults', '--initialize-insecure', NO_FILES, ...folders, ...asUser]);
   }
   renameSync(unfinished, dataFolder);
 }

@@ -122,6 +122,19 @@ describe('POST /api/endpoints', () => {
     expect([answer.status, answer.body]).toEqual([status, { error: expect.stringMatching(message) }]);
   });
 
+  test.each([
+    ['60 KB', 'x'.repeat(60_000)],
+    ['thousands of names', Array.from({ length: 5_000 }, (_, i) => `n${i}`).join('":1,"')],
+    ['control characters', '\\u0000\\u0007\\u001b[31m\\r\\nX-Injected: 1\\u009b'],
+    ['what turns text around', '\\u202eevil\\u2066\\u2028'],
+    ['half a character', '\\ud83d'],
+  ])('quotes an unknown name cut and harmless: %s', async (_name, field) => {
+    const { status, body, bytes } = await newUser().create(`{"${field}":1}`);
+    expect([status, body]).toEqual([400, { error: expect.stringContaining(': Unrecognized key: "') }]);
+    expect(bytes.length).toBeLessThan(300);
+    expect((body as unknown as { error: string }).error).not.toMatch(/[\p{C}\p{Zl}\p{Zp}]/u);
+  });
+
   test('refuses a body that does not say it is JSON, rather than taking it for the defaults', async () => {
     const answer = await send(`${url}/api/endpoints`, {
       method: 'POST',

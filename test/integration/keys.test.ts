@@ -1,11 +1,12 @@
 import { createHmac, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import jwt from 'jsonwebtoken';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createJwksSource } from '../../src/api/keys.ts';
+import { createJwksSource } from '../../src/api/jwks-source.ts';
+import { openKeys } from '../../src/api/keys.ts';
 import { createLog } from '../../src/log.ts';
 import { send, type Answer } from '../support/client.ts';
-import { closing, openEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
 
 const log = createLog('silent');
 const ONE_BODY = '{"error":"A valid bearer token is required"}';
@@ -20,12 +21,22 @@ const rsa = (kid: string): Pair => ({ kid, ...generateKeyPairSync('rsa', { modul
 const ec = (kid: string, namedCurve = 'P-256'): Pair => ({ kid, ...generateKeyPairSync('ec', { namedCurve }) });
 const jwkOf = ({ kid, publicKey }: Pair, extra: object = {}): object => ({ ...publicKey.export({ format: 'jwk' }), kid, use: 'sig', ...extra });
 
+/** An answer that never ends, until its reader has had enough. */
+function endless(res: ServerResponse, bytes: number): void {
+  const timer = setInterval(() => res.write(' '.repeat(bytes)), 20);
+  res.on('close', () => clearInterval(timer));
+}
+
 /** A key server that rotates, stalls and dies as it is told. */
 async function startKeyServer() {
-  const state = { keys: [] as object[], mode: 'answer' as 'answer' | 'stall' | 'error' | 'garbage', requests: 0 };
+  type Mode = 'answer' | 'stall' | 'dribble' | 'flood' | 'error' | 'garbage';
+  const state = { keys: [] as unknown[], mode: 'answer' as Mode, requests: 0, open: 0 };
   const server: Server = createServer((_req, res) => {
     state.requests += 1;
+    state.open += 1;
+    res.on('close', () => (state.open -= 1));
     if (state.mode === 'stall') return void res.writeHead(200).write('{');
+    if (state.mode === 'dribble' || state.mode === 'flood') return endless(res, state.mode === 'flood' ? 64 * 1024 : 1);
     if (state.mode === 'error') return void res.writeHead(500).end();
     res.end(state.mode === 'garbage' ? '<html>' : JSON.stringify({ keys: state.keys }));
   });
@@ -123,7 +134,7 @@ describe('JWKS_URL', () => {
     const server = closing(await startKeyServer(), (open) => open.close());
     const pair = ec('k');
     const clock = { now: 1_000_000 };
-    const source = createJwksSource(server.url, log, () => clock.now);
+    const { find: source } = createJwksSource(server.url, log, () => clock.now);
     for (const mode of ['error', 'garbage', 'stall'] as const) {
       server.state.mode = mode;
       clock.now += 10_001;
@@ -153,7 +164,7 @@ describe('JWKS_URL', () => {
     const server = closing(await startKeyServer(), (open) => open.close());
     const [old, young] = [ec('old'), ec('young')];
     const clock = { now: 1_000_000 };
-    const source = createJwksSource(server.url, log, () => clock.now);
+    const { find: source } = createJwksSource(server.url, log, () => clock.now);
     server.state.keys = [jwkOf(old)];
     expect(await source('old')).toBeDefined();
     expect(server.state.requests).toBe(1);
@@ -174,7 +185,7 @@ describe('JWKS_URL', () => {
   test('keys stay good while the server is away, however long, and many at once ask once', async () => {
     const server = closing(await startKeyServer(), (open) => open.close());
     const clock = { now: 1_000_000 };
-    const source = createJwksSource(server.url, log, () => clock.now);
+    const { find: source } = createJwksSource(server.url, log, () => clock.now);
     server.state.keys = [jwkOf(ec('k'))];
     await Promise.all(Array.from({ length: 50 }, () => source('k')));
     expect(server.state.requests).toBe(1);
@@ -182,7 +193,101 @@ describe('JWKS_URL', () => {
     for (let hour = 0; hour < 5; hour += 1) {
       clock.now += 3_600_000;
       expect(await source('k')).toBeDefined();
+      // The server is asked beside it.
+      await eventually(() => server.state.requests === hour + 2 && server.state.open === 0);
     }
     expect(server.state.requests).toBe(6);
+  });
+
+  test('a key server that hangs holds up no token of a known key, and others for one request', async () => {
+    const server = closing(await startKeyServer(), (open) => open.close());
+    const clock = { now: 1_000_000 };
+    const { find, refresh } = createJwksSource(server.url, log, () => clock.now);
+    const first = (...works: Promise<unknown>[]): Promise<number> =>
+      Promise.race(works.map((work, i) => work.then(() => i)));
+    server.state.keys = [jwkOf(ec('k')), jwkOf(ec('l'))];
+    await refresh();
+    server.state.mode = 'stall';
+    clock.now += 20_000;
+    const refreshed = refresh();
+    expect(await first(refreshed, find('k'))).toBe(1);
+    expect(await first(find('unknown'), refreshed)).toBe(1);
+    await refreshed;
+    for (let minute = 0; minute < 2; minute += 1) {
+      clock.now += 60_000;
+      const next = refresh();
+      expect(await first(next, find('k'))).toBe(1);
+      expect(await first(next, find('l'))).toBe(1);
+      await next;
+      expect(await find('k')).toBeDefined();
+    }
+    server.state.mode = 'answer';
+    server.state.keys = [jwkOf(ec('l'))];
+    clock.now += 20_000;
+    await refresh();
+    expect([await find('k'), await find('l')]).toEqual([undefined, expect.anything()]);
+  });
+
+  test('keys are asked for again without any token, and a set without keys withdraws them all', async () => {
+    const server = closing(await startKeyServer(), (open) => open.close());
+    server.state.keys = [jwkOf(ec('k'))];
+    const config = { ...environment.config.jwt, secret: '', jwksUrl: server.url };
+    const keys = closing(openKeys(config, log, 20), (open) => open.close());
+    expect(await keys.find('k')).toBeDefined();
+    await eventually(() => server.state.requests > 3);
+    server.state.keys = [];
+    await eventually(async () => (await keys.find('k')) === undefined);
+    keys.close();
+    await eventually(() => server.state.open === 0);
+    const asked = server.state.requests;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(server.state.requests).toBe(asked);
+  });
+
+  const ENDLESS = ['dribble', 'flood'] as const;
+  test.each(ENDLESS)('an answer without an end (%s) is given up, with its connection', async (mode) => {
+    const server = closing(await startKeyServer(), (open) => open.close());
+    server.state.mode = mode;
+    await expect(createJwksSource(server.url, log, Date.now).find('k')).rejects.toMatchObject({ status: 503 });
+    await eventually(() => server.state.open === 0);
+  });
+
+  test('an entry that cannot be used spoils none of the others, and is logged once', async () => {
+    const server = closing(await startKeyServer(), (open) => open.close());
+    const good = ec('good');
+    const { n: _n, ...withoutModulus } = jwkOf(rsa('no-modulus')) as { n: string };
+    const short = generateKeyPairSync('rsa', { modulusLength: 1024 });
+    const junk: [string, unknown][] = [
+      ['entry 0', null],
+      ['entry 1', 'text'],
+      ['entry 2', []],
+      ['entry 3', {}],
+      ['unknown-kty', { kty: 'LWE', kid: 'unknown-kty' }],
+      ['okp', { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo', kid: 'okp' }],
+      ['no-modulus', withoutModulus],
+      ['bad-point', { ...jwkOf(ec('bad-point')), x: 'AAAA' }],
+      ['a-number', { ...jwkOf(ec('a-number')), x: 7 }],
+      ['unknown-curve', { ...jwkOf(ec('unknown-curve')), crv: 'P-999' }],
+      ['encryption', { ...jwkOf(rsa('encryption')), use: 'enc' }],
+      ['encrypting', { ...jwkOf(rsa('encrypting')), use: undefined, key_ops: ['encrypt'] }],
+      ['another-alg', jwkOf(rsa('another-alg'), { alg: 'RSA-OAEP-256' })],
+      ['short', { ...short.publicKey.export({ format: 'jwk' }), kid: 'short' }],
+      ['private', { ...rsa('private').privateKey.export({ format: 'jwk' }), kid: 'private' }],
+    ];
+    const lines: { skipped?: string[] }[] = [];
+    const logged = { ...log, warn: (line: object) => void lines.push(line) } as unknown as typeof log;
+    const { find, refresh } = createJwksSource(server.url, logged, Date.now);
+    // A broken certificate beside a whole key is not looked at.
+    server.state.keys = [...junk.map(([, entry]) => entry), jwkOf(good, { x5c: ['!'], x5t: 7 })];
+    for (let times = 0; times < 3; times += 1) await refresh();
+    expect((await find('good'))?.algorithms).toEqual(['ES256']);
+    for (const [kid] of junk) expect([kid, await find(kid)]).toEqual([kid, undefined]);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]?.skipped?.map((text) => text.split(':')[0])).toEqual(junk.map(([name]) => name));
+    server.state.keys = [{ kty: 'LWE' }, jwkOf(good)];
+    await refresh();
+    expect(lines).toHaveLength(2);
+    // It is the only one that can be used.
+    expect(await find(undefined)).toBe(await find('good'));
   });
 });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { io } from 'socket.io-client';
 import { startLive } from '../../src/api/live.ts';
 import { createMessageLimit } from '../../src/api/live-message-limit.ts';
-import { FRESH_MS, type KeySource } from '../../src/api/keys.ts';
+import { FRESH_MS, type KeySource } from '../../src/api/jwks-source.ts';
 import { TOKEN_RECHECK_MS } from '../../src/api/live-session.ts';
 import { unavailable } from '../../src/errors.ts';
 import { newTimeOrderedId } from '../../src/domain/ids.ts';

@@ -5,10 +5,17 @@ import { OPERATIONS } from '../../src/api/openapi.ts';
 import { captureOne, client, mintToken, send, type Answer, type Client } from '../support/client.ts';
 import { openEnvironment, type Environment } from '../support/environment.ts';
 
+interface Operation {
+  security?: object[];
+  parameters?: { name: string; schema: object }[];
+  responses: Record<string, { content: Record<string, { schema?: object }> }>;
+  requestBody?: { content: { 'application/json': { schema: object; example: unknown } } };
+}
+
 interface Document {
   openapi: string;
   components: { schemas: object };
-  paths: Record<string, Record<string, { security?: object[]; responses: Record<string, { content: Record<string, { schema?: object }> }>; requestBody?: { content: { 'application/json': { schema: object; example: unknown } } } }>>;
+  paths: Record<string, Record<string, Operation>>;
 }
 
 let environment: Environment;
@@ -97,6 +104,75 @@ test('examples of request bodies are valid by their own schemas', () => {
       const { schema, example } = requestBody.content['application/json'];
       expect([example, ajv.validate(schema, example)]).toEqual([example, true]);
     }
+  }
+});
+
+const UUID = '7c9e6679-7425-40de-944b-e07fc1f90ae7';
+const VERIFY = { provider: 'github', payload: 'p', signature: 's', secret: 's' };
+const CREATE = ['post', '/api/endpoints'] as const;
+const BATCH = ['delete', '/api/requests'] as const;
+const CHECK = ['post', '/api/verify-signature'] as const;
+
+test.each<[string, readonly [string, string], unknown, boolean]>([
+  ['an alias of 3', CREATE, { alias: 'abc' }, true],
+  ['an alias of 48', CREATE, { alias: 'x'.repeat(48) }, true],
+  ['an alias of 2', CREATE, { alias: 'ab' }, false],
+  ['an alias of 49', CREATE, { alias: 'x'.repeat(49) }, false],
+  ['an alias in capitals', CREATE, { alias: 'ABC' }, false],
+  ['an alias with a hyphen at its end', CREATE, { alias: 'abc-' }, false],
+  ['an unknown field', CREATE, { name: 'x' }, false],
+  ['an id', BATCH, { ids: [UUID] }, true],
+  ['an id in capitals', BATCH, { ids: [UUID.toUpperCase()] }, true],
+  ['an id of no version', BATCH, { ids: ['00000000-0000-0000-0000-00000000000f'] }, true],
+  ['an id without hyphens', BATCH, { ids: [UUID.replaceAll('-', '')] }, false],
+  ['1,000 ids', BATCH, { ids: Array(1_000).fill(UUID) }, true],
+  ['1,001 ids', BATCH, { ids: Array(1_001).fill(UUID) }, false],
+  ['a signature of 4,096', CHECK, { ...VERIFY, signature: 'x'.repeat(4_096) }, true],
+  ['a signature of 4,097', CHECK, { ...VERIFY, signature: 'x'.repeat(4_097) }, false],
+  ['a secret of 4,097', CHECK, { ...VERIFY, secret: 'x'.repeat(4_097) }, false],
+  ['a timestamp of 4,097', CHECK, { ...VERIFY, timestamp: 'x'.repeat(4_097) }, false],
+  ['a payload of 1 MiB', CHECK, { ...VERIFY, payload: 'x'.repeat(1_048_576) }, true],
+  ['a payload of 1 MiB and 1', CHECK, { ...VERIFY, payload: 'x'.repeat(1_048_577) }, false],
+])('the document and the route agree on %s', async (_name, [method, path], body, fine) => {
+  const schema = document.paths[path]?.[method]?.requestBody?.content['application/json'].schema;
+  expect(ajv.validate(schema as object, body)).toBe(fine);
+  const { status } = await client(url, mintToken('eve')).call(method.toUpperCase(), path, body);
+  expect(fine ? [200, 201] : [400, 413]).toContain(status);
+});
+
+test.each<[string, unknown, boolean]>([
+  ['limit', 1, true],
+  ['limit', 0, false],
+  ['limit', 201, true],
+  ['limit', 1.5, false],
+  ['limit', -1, false],
+  ['limit', 10 ** 15, false],
+  ['offset', 0, true],
+  ['offset', 10 ** 15 - 1, true],
+  ['offset', -1, false],
+  ['before', UUID, true],
+  ['before', 'x', false],
+])('the document and the list agree on the query %s=%j', async (name, value, fine) => {
+  const { parameters } = document.paths['/api/endpoints/{id}/requests']?.['get'] ?? {};
+  const query = parameters?.find((parameter) => parameter.name === name);
+  expect(ajv.validate(query?.schema as object, value)).toBe(fine);
+  const user = client(url, mintToken('eve'));
+  const { id } = (await user.create()).body;
+  expect((await user.list(id, `?${name}=${String(value)}`)).status).toBe(fine ? 200 : 400);
+});
+
+test('what stands in paths is described, and the defaults of queries', () => {
+  const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
+  const parameters = operations.flatMap((operation) => operation.parameters ?? []);
+  expect(parameters.filter(({ name }) => name === 'id').length).toBeGreaterThan(5);
+  for (const { name, schema } of parameters) {
+    if (name === 'id') expect(schema).toMatchObject({ type: 'string', format: 'uuid' });
+    if (name === 'key') {
+      const keys = [UUID, 'my-hook', 'a b', 'x'.repeat(49)];
+      expect(keys.map((key) => ajv.validate(schema, key))).toEqual([true, true, false, false]);
+    }
+    if (name === 'limit') expect(schema).toMatchObject({ type: 'integer', default: 50, minimum: 1 });
+    if (name === 'offset') expect(schema).toMatchObject({ type: 'integer', default: 0, minimum: 0 });
   }
 });
 

@@ -73,6 +73,10 @@ describe('POST /api/verify-signature', () => {
     expect([refused.status, refused.body]).toEqual([429, { error: expect.any(String) }]);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
     expect((await from('203.0.113.2', 0)).status).toBe(200);
+    // All addresses of a /64 are one sender's.
+    for (let n = 1; n <= 5; n += 1) expect((await from(`2001:db8:0:1::${n}`, n % 2)).status).toBe(200);
+    expect((await from('2001:db8:0:1:ffff::', 0)).status).toBe(429);
+    expect((await from('2001:db8:0:2::1', 0)).status).toBe(200);
     const unlimited = await environment.startApi({ VERIFY_RATE_LIMIT_PER_MINUTE: '0' });
     const free = await post(GITHUB, unlimited.url);
     expect([free.status, free.headers['ratelimit']]).toEqual([200, undefined]);

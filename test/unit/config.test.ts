@@ -56,6 +56,8 @@ describe('readConfig', () => {
     ['PLANS', '{"free":{"dailyRequests":-1}}', /^PLANS must be .*free\.dailyRequests/m],
     ['PLANS', '{"free":{"dailyRequest":1}}', /^PLANS must be .*dailyRequest/m],
     ['PLANS', '{"free":{"maxRequestSize":1e12}}', /^PLANS must be .*free\.maxRequestSize/m],
+    ['JWKS_URL', 'ftp://id.example/keys', /^JWKS_URL must be .*: it is not such an address$/m],
+    ['JWKS_URL', 'https://me:canary@id.example/keys', /^JWKS_URL must be .* without a user name or password: it has them$/m],
     ['JWT_SECRET', 'short', /^JWT_SECRET must be a secret of at least 32 bytes .*: it has 5$/m],
   ])('refuses %s=%j by name', (name, value, message) => {
     expect(() => readConfig({ JWT_SECRET: SECRET, [name]: value }, 'api')).toThrow(message);

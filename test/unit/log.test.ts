@@ -10,6 +10,11 @@ describe('describeError', () => {
     expect(described['stack']).toMatch(/^\s+at .*log\.test\.ts/);
   });
 
+  test('takes the code of an error of the web platform, which is a number', () => {
+    const described = describeError(new DOMException('too late', 'TimeoutError'));
+    expect(described).toMatchObject({ type: 'TimeoutError', message: 'too late', code: 23 });
+  });
+
   const thrownBy = (act: () => unknown): unknown => {
     try {
       return act();

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { expect, test } from 'vitest';
-import { senderAddress } from '../../src/api/sender-address.ts';
+import { networkOf, senderAddress } from '../../src/api/sender-address.ts';
 
 const from = (remoteAddress: string, forwarded?: string): IncomingMessage =>
   ({ socket: { remoteAddress }, headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded } }) as unknown as IncomingMessage;
@@ -20,4 +20,20 @@ test.each([
   ['IPv6 with a port', from('10.0.0.1', '[2001:db8::1]:4711'), 1, '2001:db8::1'],
 ])('%s', (_name, req, hops, expected) => {
   expect(senderAddress(req, hops)).toBe(expected);
+});
+
+test.each([
+  ['203.0.113.7', '203.0.113.7'],
+  ['2001:db8::1', '2001:db8:0:0::/64'],
+  ['2001:db8::', '2001:db8:0:0::/64'],
+  ['2001:0DB8:0000:0000:ffff:ffff:ffff:ffff', '2001:db8:0:0::/64'],
+  ['2001:db8:0:1::1', '2001:db8:0:1::/64'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['1:2:3:4:5:6:7::', '1:2:3:4::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['::', '0:0:0:0::/64'],
+  ['64:ff9b::192.0.2.1', '64:ff9b:0:0::/64'],
+  ['', ''],
+])('a limit counts %j as %s', (address, network) => {
+  expect(networkOf(address)).toBe(network);
 });

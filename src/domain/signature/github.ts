@@ -9,7 +9,7 @@ function parse({ signature }: SignatureInput): ParsedSignature {
   const hex = signature.startsWith(PREFIX) ? signature.slice(PREFIX.length) : '';
   return {
     candidates: [hex],
-    sign: (payload, secret) => hmacHex(secret, payload),
+    sign: (payload, secret) => hmacHex(secret, '', payload),
     present: (digest) => PREFIX + digest,
     problem: signature.startsWith(PREFIX) ? hexProblem(hex) : prefixProblem(signature),
   };

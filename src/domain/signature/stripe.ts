@@ -1,5 +1,8 @@
 import { hexProblem, hmacHex, type ParsedSignature, type SignatureInput, type SignatureScheme } from './scheme.ts';
 
+/** Each is compared; while a secret is rolled there are two. */
+const MAX_CANDIDATES = 16;
+
 /**
  * `Stripe-Signature: t=<seconds>,v1=<hex>[,v1=<hex>…]` over `<t>.<raw body>` (https://docs.stripe.com/webhooks/signature).
  * While a secret is rolled there are several `v1`, and any of them may match; other schemes are ignored.
@@ -32,6 +35,9 @@ function candidatesProblem(candidates: string[], pairs: { scheme: string }[]): s
     const others = pairs.map(({ scheme }) => scheme).filter((scheme) => /^v\d+$/.test(scheme));
     const found = others.length > 0 ? `, only ${[...new Set(others)].join(', ')}` : '';
     return `The signature has no "v1=" part${found}; pass the whole value of Stripe-Signature.`;
+  }
+  if (candidates.length > MAX_CANDIDATES) {
+    return `The signature has ${candidates.length} "v1=" parts; at most ${MAX_CANDIDATES} are checked.`;
   }
   const problems = candidates.map(hexProblem);
   return problems.includes(undefined) ? undefined : problems[0];

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { github } from './github.ts';
 import { shopify } from './shopify.ts';
 import { slack } from './slack.ts';
@@ -11,6 +12,15 @@ export const PROVIDERS = Object.keys(SCHEMES) as [Provider, ...Provider[]];
 
 /** Signatures older (or further ahead) than this are refused by the providers' own libraries. */
 const TOLERANCE_SECONDS = 300;
+
+/** Characters of a signature that are looked at; providers send some hundred at most. */
+export const MAX_SIGNATURE_LENGTH = 4_096;
+
+/** On longer payloads usual mistakes are not tried: to parse hostile JSON of 128 KiB takes 20 ms. */
+const MAX_DIAGNOSED_BYTES = 128 * 1024;
+
+const NO_MATCH =
+  'The signature does not match: either the secret is another one, or the payload is not the raw body that was signed.';
 
 /** The signature verification result of the specification. */
 export interface VerificationResult {
@@ -28,15 +38,25 @@ export interface VerificationResult {
  *
  * @param now Unix milliseconds
  */
-export function verifySignature(provider: Provider, input: SignatureInput, now: number): VerificationResult {
+export async function verifySignature(
+  provider: Provider,
+  input: SignatureInput,
+  now: number,
+): Promise<VerificationResult> {
+  const { signature, payload, secret } = input;
+  if (signature.length > MAX_SIGNATURE_LENGTH) {
+    const details = `The signature has ${signature.length} characters; at most ${MAX_SIGNATURE_LENGTH} are looked at.`;
+    return { valid: false, expected: '', actual: signature, details };
+  }
   const parsed = SCHEMES[provider].parse(input);
-  const expected = parsed.sign?.(input.payload, input.secret);
+  const expected = await parsed.sign?.(payload, secret);
   const valid = parsed.problem === undefined && expected !== undefined && matches(parsed, expected);
-  const details = [valid ? undefined : (parsed.problem ?? whyNot(parsed, input)), ageNote(parsed.signedAt, now)].filter((text) => text !== undefined);
+  const problem = valid ? undefined : (parsed.problem ?? (await whyNot(parsed, input)));
+  const details = [problem, ageNote(parsed.signedAt, now)].filter((text) => text !== undefined);
   return {
     valid,
     expected: expected === undefined ? '' : parsed.present(expected),
-    actual: input.signature,
+    actual: signature,
     ...(details.length > 0 && { details: details.join(' ') }),
   };
 }
@@ -47,17 +67,22 @@ function matches({ candidates }: ParsedSignature, expected: string): boolean {
 }
 
 /** Tries the usual mistakes: the one under which the signature matches is the one that was made. */
-function whyNot(parsed: ParsedSignature, { payload, secret }: SignatureInput): string {
+async function whyNot(parsed: ParsedSignature, { payload, secret }: SignatureInput): Promise<string> {
   const { sign } = parsed;
   if (sign === undefined) return 'The signature cannot be checked.';
-  const wouldMatch = (otherPayload: Buffer, otherSecret = secret): boolean => matches(parsed, sign(otherPayload, otherSecret));
-  if (secret !== secret.trim() && wouldMatch(payload, secret.trim())) {
+  const wouldMatch = async (otherPayload: Buffer, otherSecret: string): Promise<boolean> =>
+    matches(parsed, await sign(otherPayload, otherSecret));
+  if (secret !== secret.trim() && (await wouldMatch(payload, secret.trim()))) {
     return 'The secret has white space around it; without it the signature matches.';
   }
-  for (const [altered, mistake] of alterations(payload)) {
-    if (wouldMatch(altered)) return mistake;
+  if (payload.length > MAX_DIAGNOSED_BYTES) {
+    return `${NO_MATCH} Usual mistakes are looked for in payloads of up to ${MAX_DIAGNOSED_BYTES} bytes only.`;
   }
-  return 'The signature does not match: either the secret is another one, or the payload is not the raw body that was signed.';
+  for (const [altered, mistake] of alterations(payload)) {
+    if (await wouldMatch(altered, secret)) return mistake;
+    await setImmediate();
+  }
+  return NO_MATCH;
 }
 
 function* alterations(payload: Buffer): Generator<[Buffer, string]> {

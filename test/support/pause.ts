@@ -1,0 +1,19 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+
+/** The longest time in milliseconds for which the event loop of this process stood still during some work. */
+export async function longestPause(work: () => Promise<unknown>): Promise<number> {
+  const monitor = monitorEventLoopDelay({ resolution: 1 });
+  await turn();
+  monitor.enable();
+  // The first reading would be the time since the monitor was made.
+  await turn();
+  monitor.reset();
+  await work();
+  await turn();
+  monitor.disable();
+  return monitor.max / 1e6;
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 5));
+}
