@@ -4,6 +4,7 @@ import { isUuid } from '../domain/ids.ts';
 import { PROVIDERS } from '../domain/signature/verify.ts';
 
 const MAX_LIMIT = 200;
+const MAX_ENDPOINTS_LIMIT = 1_000;
 const MAX_BATCH_IDS = 1_000;
 
 /** Body of `POST /api/endpoints`; `alias: null` means none. */
@@ -38,15 +39,25 @@ export const verifyStoredBody = z.strictObject({ provider: provider.optional(), 
 
 const wholeNumber = z.string().regex(/^\d{1,15}$/, 'must be a whole number');
 
-/** Query of `GET /api/endpoints/:id/requests`; a `limit` over 200 is clamped. Other names are ignored. */
-export const pageQuery = z.object({
-  limit: wholeNumber
-    .default('50')
+const limitUpTo = (max: number, byDefault: number) =>
+  wholeNumber
+    .default(String(byDefault))
     .transform(Number)
     .refine((limit) => limit >= 1, 'must be 1 or more')
-    .transform((limit) => Math.min(limit, MAX_LIMIT)),
+    .transform((limit) => Math.min(limit, max));
+
+/** Query of `GET /api/endpoints/:id/requests`; a `limit` over 200 is clamped. Other names are ignored. */
+export const pageQuery = z.object({
+  limit: limitUpTo(MAX_LIMIT, 50),
   offset: wholeNumber.default('0').transform(Number),
   before: z.string().refine(isUuid, 'must be the id of an entry').optional(),
+});
+
+/** Query of `GET /api/endpoints`, likewise; without parameters it is all that fits on a page. */
+export const endpointPageQuery = z.object({
+  limit: limitUpTo(MAX_ENDPOINTS_LIMIT, MAX_ENDPOINTS_LIMIT),
+  offset: wholeNumber.default('0').transform(Number),
+  before: z.string().refine(isUuid, 'must be the id of an endpoint').optional(),
 });
 
 const endpointId = z.string().refine(isUuid, 'must be the UUID of an endpoint');

@@ -5,10 +5,12 @@ import { describeError, type Log } from '../log.ts';
 import type { WorkerMetrics } from '../metrics.ts';
 import { CAPTURE_QUEUES } from '../queue/capture-queue.ts';
 import { answers } from '../redis/connections.ts';
+import { stopCaptures } from '../redis/endpoint-keys.ts';
 import type { Database } from '../store/database.ts';
 import { isDatabaseError, isRefusedData, mayBeTheData } from '../store/sql-errors.ts';
 import { createCommitter, Stopping } from './committer.ts';
 import { measured } from './measured.ts';
+import { createOrphanStop } from './orphans.ts';
 import { persistBatches, type Persisted } from './persist.ts';
 
 const JOB_BACKOFF_CAP_MS = 30_000;
@@ -29,6 +31,7 @@ export interface QueueWorkerOptions {
 export interface CaptureWorkerOptions extends QueueWorkerOptions {
   db: Database;
   redis: Redis;
+  redisPrefix: string;
   /** Jobs in hand at most. */
   concurrency: number;
   /** Shows what is stored to its followers. */
@@ -38,10 +41,14 @@ export interface CaptureWorkerOptions extends QueueWorkerOptions {
 }
 
 /** Starts taking capture jobs. */
-export function startCaptureWorker({ db, redis, concurrency, broadcast, metrics, log, queueWorker }: CaptureWorkerOptions): CaptureWorker {
+export function startCaptureWorker({ db, redis, redisPrefix, concurrency, broadcast, metrics, log, queueWorker }: CaptureWorkerOptions): CaptureWorker {
+  const stopOrphans = createOrphanStop({ stopCaptures: (id) => stopCaptures(redis, redisPrefix, id), metrics, log });
   const committer = createCommitter({
     persist: measured(metrics, (batches, lastResort) => persistBatches(db.pool, batches, lastResort ? (error) => isRefusedData(error) || mayBeTheData(error) : isRefusedData)),
-    broadcast,
+    async broadcast(persisted) {
+      await stopOrphans(persisted);
+      await broadcast(persisted);
+    },
     mayBeTheData,
     // Data that is refused was set apart before; whatever else the database says may pass.
     isOutage: (error) => isDatabaseError(error) && !isRefusedData(error),
