@@ -163,7 +163,8 @@ describe('announcements', () => {
     await other.created(target, null);
     await changePlan(other, 'hal', 'pro');
     expect(await deaf.find(target.id)).toMatchObject({ plan: 'pro' });
-    proxy.silenceExisting({ refuseNew: true });
+    proxy.refuseNew();
+    proxy.silenceExisting();
     await eventually(() => !deaf.isListening());
     // It is told nothing, and knows everything.
     for (const plan of ['free', 'enterprise', 'pro']) {

@@ -3,12 +3,16 @@ import { createServer, connect, type Socket } from 'node:net';
 /** A way to a server that can go silent, as when a node is lost: nothing comes through, and nothing is closed. */
 export interface Proxy {
   port: number;
-  /** Connections that exist now never carry anything again; new ones work, unless they are refused. */
-  silenceExisting(options?: { refuseNew: boolean }): void;
-  /** New connections work again. */
+  /** Connections that exist now never carry anything again; new ones work. */
+  silenceExisting(): void;
+  /** New connections are closed at once, until `takeNew`. */
+  refuseNew(): void;
   takeNew(): void;
-  /** Connections break as soon as the server answers a message that holds `text`: the answer is lost. */
-  loseAnswersTo(text: string): void;
+  /**
+   * Until the result is called, connections break as soon as the server answers a message that holds `text`:
+   * the answer is lost. `onLost` is called before.
+   */
+  loseAnswersTo(text: string, onLost?: () => void): () => void;
   close(): void;
 }
 
@@ -16,15 +20,20 @@ export interface Proxy {
 export async function startProxy(targetPort: number, delayMs = 0): Promise<Proxy> {
   const pairs = new Set<[Socket, Socket]>();
   let refusing = false;
-  let lost: string | undefined;
+  let lost: { text: string; onLost: () => void } | undefined;
   const server = createServer((client) => {
     if (refusing) return client.destroy();
     const upstream = connect(targetPort, '127.0.0.1');
     const pair: [Socket, Socket] = [client, upstream];
     pairs.add(pair);
     client.on('data', (chunk: Buffer) => {
-      if (lost === undefined || !chunk.includes(lost)) return;
-      upstream.unpipe(client).once('data', () => client.destroy());
+      if (lost === undefined || !chunk.includes(lost.text)) return;
+      const { onLost } = lost;
+      upstream.unpipe(client).once('data', () => {
+        onLost();
+        client.destroy();
+      });
+      upstream.resume();
     });
     if (delayMs === 0) client.pipe(upstream);
     else client.on('data', (chunk: Buffer) => setTimeout(() => upstream.writable && upstream.write(chunk), delayMs));
@@ -42,10 +51,13 @@ export async function startProxy(targetPort: number, delayMs = 0): Promise<Proxy
   const silenced: Socket[] = [];
   return {
     port: typeof address === 'object' && address !== null ? address.port : 0,
+    refuseNew: () => void (refusing = true),
     takeNew: () => void (refusing = false),
-    loseAnswersTo: (text) => void (lost = text),
-    silenceExisting({ refuseNew } = { refuseNew: false }) {
-      refusing = refuseNew;
+    loseAnswersTo(text, onLost = () => {}) {
+      lost = { text, onLost };
+      return () => void (lost = undefined);
+    },
+    silenceExisting() {
       for (const [client, upstream] of pairs) {
         client.unpipe(upstream).pause();
         upstream.unpipe(client).pause();
