@@ -10,8 +10,7 @@ let pods: { url: string }[];
 beforeAll(async () => {
   environment = await openEnvironment();
   proxy = await startProxy(environment.config.mysql.port);
-  // One connection: while it is lost and new ones are refused, the database can't be asked.
-  pods = [await environment.startApi({ MYSQL_PORT: String(proxy.port), MYSQL_POOL_SIZE: '1' }), await environment.startApi()];
+  pods = [await environment.startApi({ MYSQL_PORT: String(proxy.port) }), await environment.startApi()];
 });
 afterAll(async () => {
   await environment.close();
@@ -31,7 +30,7 @@ async function newEndpoint(user: string): Promise<{ id: string; remove: () => Pr
 
 test('a delete whose commit is not answered is looked at again: it is done, and captures stay stopped', async () => {
   const { id, remove } = await newEndpoint('ann');
-  closing(proxy.loseAnswersTo('COMMIT'), (stop) => stop());
+  closing(proxy.loseAnswersTo('COMMIT;'), (stop) => stop());
   expect(await remove()).toBe(200);
   expect(await rows(id)).toBe(0);
   expect(await capture(id)).toEqual([404, 404]);
@@ -39,7 +38,12 @@ test('a delete whose commit is not answered is looked at again: it is done, and 
 
 test('where the database can not be asked either, Redis keeps the endpoint for seconds and the database decides', async () => {
   const { id, remove } = await newEndpoint('bob');
-  closing(proxy.loseAnswersTo('COMMIT', () => proxy.refuseNew()), (stop) => stop());
+  closing(proxy, (open) => open.takeNew());
+  const lose = (): void => {
+    proxy.refuseNew();
+    proxy.breakExisting();
+  };
+  closing(proxy.loseAnswersTo('COMMIT;', lose), (stop) => stop());
   expect(await remove()).toBe(503);
   expect(await rows(id)).toBe(0);
   expect(await environment.redis.pttl(endpointKey(id))).toBeLessThanOrEqual(5_000);

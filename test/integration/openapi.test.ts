@@ -59,6 +59,8 @@ test('every route answers what the document says, errors too [OpenAPI]', async (
   hold('post', '/h/{key}', await send(`${url}/h/${id}`, { method: 'POST', body: 'x'.repeat(1001) }));
   const { id: entry } = await captureOne(url, id, { body: Buffer.from([0xff]), headers: ['X-Hub-Signature-256', 'sha256=0'] });
   hold('get', '/api/endpoints', await owner.endpoints());
+  hold('get', '/api/endpoints', await owner.endpoints(`?limit=1&offset=1&before=${id}`));
+  hold('get', '/api/endpoints', await owner.endpoints('?limit=0'));
   hold('get', '/api/endpoints/{id}', await owner.endpoint(id));
   hold('get', '/api/endpoints/{id}', await owner.endpoint('unknown'));
   hold('get', '/api/endpoints/{id}/requests', await owner.list(id));

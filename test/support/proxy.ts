@@ -5,6 +5,7 @@ export interface Proxy {
   port: number;
   /** Connections that exist now never carry anything again; new ones work. */
   silenceExisting(): void;
+  breakExisting(): void;
   /** New connections are closed at once, until `takeNew`. */
   refuseNew(): void;
   takeNew(): void;
@@ -51,6 +52,9 @@ export async function startProxy(targetPort: number, delayMs = 0): Promise<Proxy
   const silenced: Socket[] = [];
   return {
     port: typeof address === 'object' && address !== null ? address.port : 0,
+    breakExisting() {
+      for (const [client] of pairs) client.destroy();
+    },
     refuseNew: () => void (refusing = true),
     takeNew: () => void (refusing = false),
     loseAnswersTo(text, onLost = () => {}) {
