@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
-import { withDeadline } from '../deadline.ts';
+import { DeadlineExceeded, withDeadline } from '../deadline.ts';
 import { createGroupCommit } from '../group-commit.ts';
 import type { CaptureTarget } from '../store/endpoints.ts';
 
 /** How long a capture waits for the database where Redis doesn't know its endpoint. */
-export const LOOK_UP_TIMEOUT_MS = 1_000;
+const LOOK_UP_TIMEOUT_MS = 1_000;
 
 /** Keys that one statement looks up at most. */
 const STATEMENT_MAX_KEYS = 500;
@@ -20,8 +20,31 @@ const MAX_WAITING = 5_000;
 const UNKNOWN_TTL_MS = 2_000;
 const UNKNOWN_MAX = 20_000;
 
-/** The database had too much to do for others: nothing is known of this key. */
-export class TooManyLookUps extends Error {}
+/** The database had too much to do for others. */
+export class TooManyLookUps extends DeadlineExceeded {}
+
+/** Runs what captures ask the database, with a time limit. */
+export type LookUpLimit = <T>(ask: () => Promise<T>) => Promise<T>;
+
+/**
+ * Leaves most connections of a pool to the management routes. A look-up that is given up still holds its connection
+ * until it ends; one whose time is over before its turn does not begin.
+ */
+export function limitLookUps(poolSize: number): LookUpLimit {
+  const limit = pLimit(lookUpConnections(poolSize));
+  return async (ask) => {
+    if (limit.pendingCount >= MAX_WAITING) throw new TooManyLookUps('too many look-ups wait');
+    const end = performance.now() + LOOK_UP_TIMEOUT_MS;
+    return withDeadline(LOOK_UP_TIMEOUT_MS, limit(async () => {
+      if (performance.now() >= end) throw new TooManyLookUps('the turn of this look-up came too late');
+      return ask();
+    }));
+  };
+}
+
+function lookUpConnections(poolSize: number): number {
+  return Math.max(1, Math.min(MAX_CONNECTIONS, Math.floor(poolSize / 4)));
+}
 
 export interface LookUpOptions {
   /** Of one process. */
@@ -39,19 +62,15 @@ export interface LookUpOptions {
 export function createEndpointLookUps({ poolSize, findTargets }: LookUpOptions): (key: string) => Promise<CaptureTarget | undefined> {
   const unknown = new LRUCache<string, true>({ max: UNKNOWN_MAX, ttl: UNKNOWN_TTL_MS });
   const asked = new Map<string, Promise<CaptureTarget | undefined>>();
-  const connections = Math.max(1, Math.min(MAX_CONNECTIONS, Math.floor(poolSize / 4)));
-  // A statement that is given up still holds its connection: until it ends, another one takes its place only if there is room.
-  const limit = pLimit(connections);
+  const limited = limitLookUps(poolSize);
   const group = createGroupCommit<string, CaptureTarget | undefined>({
     maxItems: STATEMENT_MAX_KEYS,
     maxBytes: Infinity,
-    maxInFlight: connections,
+    maxInFlight: lookUpConnections(poolSize),
     maxWaitMs: LOOK_UP_TIMEOUT_MS,
     sizeOf: () => 1,
     async flush(keys) {
-      const end = performance.now() + LOOK_UP_TIMEOUT_MS;
-      const find = async (): Promise<Map<string, CaptureTarget>> => (performance.now() < end ? findTargets(keys) : new Map());
-      const targets = await withDeadline(LOOK_UP_TIMEOUT_MS, limit(find));
+      const targets = await limited(() => findTargets(keys));
       return keys.map((key) => targets.get(key));
     },
   });
@@ -59,7 +78,7 @@ export function createEndpointLookUps({ poolSize, findTargets }: LookUpOptions):
   function ask(key: string): Promise<CaptureTarget | undefined> {
     const known = asked.get(key);
     if (known !== undefined) return known;
-    if (asked.size >= MAX_WAITING) throw new TooManyLookUps();
+    if (asked.size >= MAX_WAITING) throw new TooManyLookUps('too many look-ups wait');
     const answer = group.submit(key).finally(() => asked.delete(key));
     asked.set(key, answer);
     return answer;

@@ -1,5 +1,4 @@
 import type { Config } from '../config.ts';
-import { withDeadline } from '../deadline.ts';
 import type { Log } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
 import { createDurabilityCheck } from '../ops/durability.ts';
@@ -19,7 +18,7 @@ import { findCaptureTargets } from '../store/endpoints.ts';
 import { findUsage } from '../store/usage.ts';
 import { createApp } from './app.ts';
 import { createByteBudget } from './body.ts';
-import { createEndpointLookUps, LOOK_UP_TIMEOUT_MS } from './endpoint-look-ups.ts';
+import { createEndpointLookUps, limitLookUps } from './endpoint-look-ups.ts';
 import { createInFlight } from './in-flight.ts';
 import { createIntake } from './intake.ts';
 import { createKeySource } from './keys.ts';
@@ -55,7 +54,9 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     log,
     findInDatabase: createEndpointLookUps({ poolSize: config.mysql.poolSize, findTargets: (keys) => findCaptureTargets(db.knex, keys) }),
   }), (cache) => cache.stop());
-  const quota = createQuota(cacheRedis, config.redis.prefix, (userId, day) => withDeadline(LOOK_UP_TIMEOUT_MS, findUsage(db.knex, userId, day)));
+  // Of their own, so that unknown addresses keep no known endpoint from its count.
+  const limitUsage = limitLookUps(config.mysql.poolSize);
+  const quota = createQuota(cacheRedis, config.redis.prefix, (userId, day) => limitUsage(() => findUsage(db.knex, userId, day)));
   const memory = resources.add(startMemoryWatch({ redis: cacheRedis, refusePercent: config.redisMemoryRefusePercent, log }), (watch) => watch.stop());
   const intake = resources.add(createIntake({ quota, enqueue: (queue, batch) => enqueueCaptures(queue === 'capture' ? smallCaptures : largeCaptures, batch), metrics, log }), (open) => open.idle());
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createEndpointLookUps, TooManyLookUps } from '../../src/api/endpoint-look-ups.ts';
+import { createEndpointLookUps, limitLookUps, TooManyLookUps } from '../../src/api/endpoint-look-ups.ts';
 import { newEndpointId } from '../../src/domain/ids.ts';
 import { findCaptureTargets } from '../../src/store/endpoints.ts';
 import { captureOne, client, mintToken, send } from '../support/client.ts';
-import { openEnvironment, type Environment } from '../support/environment.ts';
+import { eventually, openEnvironment, type Environment } from '../support/environment.ts';
 
 let environment: Environment;
 beforeAll(async () => {
@@ -53,6 +53,23 @@ test('more look-ups than may wait are refused at once, and a database that does 
   const reasons = outcomes.map((outcome) => (outcome as PromiseRejectedResult).reason as unknown);
   expect(reasons.filter((reason) => reason instanceof TooManyLookUps)).toHaveLength(10);
   expect(reasons.every((reason) => reason instanceof Error)).toBe(true);
+});
+
+test('what captures ask takes two connections of ten at most, and does not begin when its time is over', async () => {
+  const limited = limitLookUps(10);
+  let [running, most, begun] = [0, 0, 0];
+  const ask = async (): Promise<void> => {
+    begun += 1;
+    running += 1;
+    most = Math.max(most, running);
+    await environment.db.knex.raw('SELECT SLEEP(0.7)');
+    running -= 1;
+  };
+  const outcomes = await Promise.allSettled(Array.from({ length: 50 }, () => limited(ask)));
+  expect(outcomes.filter(({ status }) => status === 'rejected').length).toBeGreaterThanOrEqual(46);
+  await eventually(() => running === 0);
+  expect(most).toBe(2);
+  expect(begun).toBeLessThanOrEqual(4);
 });
 
 test('while strangers try out addresses, management routes and captures go on [Unknown endpoint on `/h`]', async () => {
