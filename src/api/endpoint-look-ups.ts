@@ -16,7 +16,7 @@ const MAX_CONNECTIONS = 2;
 /** Look-ups that wait at most; more are refused at once. */
 const MAX_WAITING = 5_000;
 
-/** For so long a process remembers that the database knew nothing of a key. Redis is asked before, and knows new endpoints. */
+/** So long a process remembers that the database knew nothing of a key; Redis, asked before, knows new endpoints. */
 const UNKNOWN_TTL_MS = 2_000;
 const UNKNOWN_MAX = 20_000;
 
@@ -59,7 +59,8 @@ export interface LookUpOptions {
  *
  * The function throws when the database does not answer in time.
  */
-export function createEndpointLookUps({ poolSize, findTargets }: LookUpOptions): (key: string) => Promise<CaptureTarget | undefined> {
+export function createEndpointLookUps(options: LookUpOptions): (key: string) => Promise<CaptureTarget | undefined> {
+  const { poolSize, findTargets } = options;
   const unknown = new LRUCache<string, true>({ max: UNKNOWN_MAX, ttl: UNKNOWN_TTL_MS });
   const asked = new Map<string, Promise<CaptureTarget | undefined>>();
   const limited = limitLookUps(poolSize);

@@ -9,6 +9,8 @@ export interface PlanMemoryOptions {
   log: Log;
 }
 
+type RememberPlan = (userId: string, plan: string) => Promise<void>;
+
 /** Redis did not confirm that it has no copy of the plan any more. */
 class CopyNotRemoved extends Error {}
 
@@ -17,7 +19,7 @@ class CopyNotRemoved extends Error {}
  * lock on the user's row, before the commit: the two can't disagree, whatever breaks, and of two tokens with different
  * plans the later one holds. Without Redis nothing is written, and the next request remembers the plan.
  */
-export function createPlanMemory({ db, endpoints, log }: PlanMemoryOptions): (userId: string, plan: string) => Promise<void> {
+export function createPlanMemory({ db, endpoints, log }: PlanMemoryOptions): RememberPlan {
   return async (userId, plan) => {
     const known = await endpoints.findPlan(userId).catch(() => plan);
     if (known === plan) return;
@@ -33,7 +35,8 @@ export function createPlanMemory({ db, endpoints, log }: PlanMemoryOptions): (us
       if (!(error instanceof CopyNotRemoved)) throw error;
       return log.warn({ error: describeError(error.cause) }, 'Plan not remembered; the next request tries again');
     }
-    await endpoints.finishPlanChange(userId, token, plan)
-      .catch((error: unknown) => log.warn({ error: describeError(error) }, 'Plan not announced; the database is asked for it'));
+    await endpoints.finishPlanChange(userId, token, plan).catch((error: unknown) => {
+      log.warn({ error: describeError(error) }, 'Plan not announced; the database is asked for it');
+    });
   };
 }

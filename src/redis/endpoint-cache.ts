@@ -54,7 +54,7 @@ export interface EndpointCache {
   whileStopped<T>(target: NewTarget, remove: () => Promise<T>): Promise<T>;
   /** The plan that captures for a user go by; undefined when Redis doesn't know it. */
   findPlan(userId: string): Promise<string | undefined>;
-  /** Takes the plan away from all pods that is about to change in the database, see `plan-copies.ts`; returns a token. */
+  /** Removes the copy of a plan that is about to change in the database, see `plan-copies.ts`; returns a token. */
   beginPlanChange(userId: string): Promise<string>;
   /** Makes a user's new plan hold on all pods. */
   finishPlanChange(userId: string, token: string, plan: string): Promise<void>;
@@ -139,10 +139,11 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
   async function write({ id, userId, expiresAt }: NewTarget, alias: string | null, forMs = Infinity): Promise<void> {
     const endpoint: CachedEndpoint = { id, userId, expiresAt: expiresAt?.getTime() ?? null };
     const json = JSON.stringify(endpoint);
-    const untilForgotten = endpoint.expiresAt === null ? Infinity : Math.max(0, endpoint.expiresAt - Date.now()) + KEEP_AFTER_EXPIRY_MS;
-    const keepMs = Math.min(forMs, untilForgotten);
+    const untilEnd = endpoint.expiresAt === null ? Infinity : Math.max(0, endpoint.expiresAt - Date.now());
+    const keepMs = Math.min(forMs, untilEnd + KEEP_AFTER_EXPIRY_MS);
+    const key = keys.endpoint(id);
     await Promise.all([
-      keepMs === Infinity ? redis.set(keys.endpoint(id), json, 'NX') : redis.set(keys.endpoint(id), json, 'PX', keepMs, 'NX'),
+      keepMs === Infinity ? redis.set(key, json, 'NX') : redis.set(key, json, 'PX', keepMs, 'NX'),
       alias !== null && redis.set(keys.alias(alias), id),
     ]);
   }
@@ -177,8 +178,9 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
         await stopCaptures(redis, prefix, target.id).catch(() => {});
         return result;
       } catch (error) {
-        await restore(target, mark, error instanceof OutcomeUnknown ? UNSURE_MS : Infinity)
-          .catch((failure: unknown) => log.warn({ error: describeError(failure) }, 'Captures stay stopped for some seconds'));
+        await restore(target, mark, error instanceof OutcomeUnknown ? UNSURE_MS : Infinity).catch((failure: unknown) => {
+          log.warn({ error: describeError(failure) }, 'Captures stay stopped for some seconds');
+        });
         throw error;
       }
     },
@@ -222,7 +224,9 @@ function createLocal({ subscriber, prefix, log }: EndpointCacheOptions) {
     timeoutMs: HEARTBEAT_TIMEOUT_MS,
     onUp: clear,
     onInterrupted: clear,
-    onForbidden: (error) => log.warn({ error: describeError(error) }, 'Cannot listen for endpoint changes; asking Redis each time'),
+    onForbidden(error) {
+      log.warn({ error: describeError(error) }, 'Cannot listen for endpoint changes; asking Redis each time');
+    },
   });
   return { aliases, endpoints, plans, drop, listening };
 }

@@ -61,7 +61,9 @@ export async function removeWrongPlans(redis: Redis, prefix: string, users: read
   if (users.length === 0) return new Set();
   const keys = endpointKeys(prefix);
   const copies = await redis.mget(users.map(({ userId }) => keys.plan(userId)));
-  const wrong = users.map((user, i) => ({ ...user, copy: copies[i] ?? null })).filter(({ plan, copy }) => copy !== null && copy !== plan);
+  const wrong = users
+    .map((user, i) => ({ ...user, copy: copies[i] ?? null }))
+    .filter(({ plan, copy }) => copy !== null && copy !== plan);
   await Promise.all(wrong.map(({ userId, copy }) => redis.eval(REMOVE, 1, keys.plan(userId), copy as string)));
   if (wrong.length > 0) await announce(redis, prefix, wrong.map(({ userId }) => keys.plan(userId)));
   return new Set(wrong.map(({ userId }) => userId));

@@ -48,8 +48,8 @@ export async function insertEndpoint(db: Knex, endpoint: NewEndpoint): Promise<E
   try {
     await db.transaction(async (trx) => {
       await lockUser(trx, userId, plan.name, now);
-      if (plan.endpoints !== null) checkNumber(await countEndpoints(trx, userId, now), plan.endpoints, 'endpoints');
-      if (permanent && plan.permanentEndpoints !== null) checkNumber(await countPermanent(trx, userId), plan.permanentEndpoints, 'permanent endpoints');
+      await checkNumber(plan.endpoints, 'endpoints', () => countEndpoints(trx, userId, now));
+      if (permanent) await checkNumber(plan.permanentEndpoints, 'permanent endpoints', () => countPermanent(trx, userId));
       await trx('endpoints').insert(row);
     });
   } catch (error) {
@@ -59,13 +59,16 @@ export async function insertEndpoint(db: Knex, endpoint: NewEndpoint): Promise<E
   return row;
 }
 
-function checkNumber(held: number, max: number, what: string): void {
+async function checkNumber(max: number | null, what: string, count: () => Promise<number>): Promise<void> {
+  if (max === null) return;
+  const held = await count();
   if (held >= max) throw forbidden(`Your plan allows ${max} ${what}, and you have ${held}`);
 }
 
 async function countPermanent(db: Knex, userId: string): Promise<number> {
   // Permanent ones have no end: they lie side by side in the index of (user_id, expires_at).
-  const [row] = await db('endpoints').where({ user_id: userKey(userId), expires_at: null, is_permanent: 1 }).count<{ n: number }[]>({ n: '*' });
+  const permanent = { user_id: userKey(userId), expires_at: null, is_permanent: 1 };
+  const [row] = await db('endpoints').where(permanent).count<{ n: number }[]>({ n: '*' });
   return Number(row?.n);
 }
 
@@ -86,7 +89,12 @@ export interface EndpointPage {
  * A user's endpoints that have not expired, newest first; undefined when `before` is none of its endpoints.
  * The index is named, because another one would have to sort all that a user has for each page.
  */
-export async function listEndpoints(db: Knex, userId: string, now: Date, { limit, offset, before }: EndpointPage): Promise<EndpointRow[] | undefined> {
+export async function listEndpoints(
+  db: Knex,
+  userId: string,
+  now: Date,
+  { limit, offset, before }: EndpointPage,
+): Promise<EndpointRow[] | undefined> {
   const last = before === undefined ? undefined : await findEndpoint(db, userId, before);
   if (before !== undefined && last === undefined) return undefined;
   return living(db, userId, now, db.raw('endpoints FORCE INDEX (endpoints_user)'))
@@ -150,10 +158,12 @@ export async function removeEndpoint(db: Knex, userId: string, id: string, now: 
  */
 export async function findCaptureTargets(db: Knex, keys: readonly string[]): Promise<Map<string, CaptureTarget>> {
   const [ids, aliases] = [keys.filter(isUuid), keys.filter((key) => !isUuid(key))];
-  const targets = new Map<string, CaptureTarget>();
-  if (ids.length > 0) for (const row of await targetRows(db).whereIn('endpoints.id', ids.map(idToBytes))) targets.set(bytesToId(row.id), targetOf(row));
-  if (aliases.length > 0) for (const row of await targetRows(db).whereIn('endpoints.alias', aliases)) targets.set(row.alias as string, targetOf(row));
-  return targets;
+  const byId = ids.length === 0 ? [] : await targetRows(db).whereIn('endpoints.id', ids.map(idToBytes));
+  const byAlias = aliases.length === 0 ? [] : await targetRows(db).whereIn('endpoints.alias', aliases);
+  return new Map([
+    ...byId.map((row) => [bytesToId(row.id), targetOf(row)] as const),
+    ...byAlias.map((row) => [row.alias as string, targetOf(row)] as const),
+  ]);
 }
 
 type TargetRow = Pick<EndpointRow, 'id' | 'alias' | 'user_id' | 'expires_at'> & { plan: string };
@@ -161,7 +171,7 @@ type TargetRow = Pick<EndpointRow, 'id' | 'alias' | 'user_id' | 'expires_at'> & 
 function targetRows(db: Knex): Knex.QueryBuilder<object, TargetRow[]> {
   return db('endpoints')
     .join('users', 'users.id', 'endpoints.user_id')
-    .select<TargetRow[]>('endpoints.id as id', 'endpoints.alias as alias', 'endpoints.user_id as user_id', 'endpoints.expires_at as expires_at', 'users.plan as plan');
+    .select<TargetRow[]>('endpoints.id', 'endpoints.alias', 'endpoints.user_id', 'endpoints.expires_at', 'users.plan');
 }
 
 function targetOf({ id, user_id: userId, plan, expires_at: expiresAt }: TargetRow): CaptureTarget {

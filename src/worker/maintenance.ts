@@ -56,7 +56,8 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
       isOver,
     });
     // Afterwards: what it corrects counts for the retention of the next sweep only.
-    const corrected = await sweepPlans({ db: db.knex, removeWrong, cursor: cursorAt(`${redisPrefix}:sweep:plans`), isOver: () => stopped });
+    const plansCursor = cursorAt(`${redisPrefix}:sweep:plans`);
+    const corrected = await sweepPlans({ db: db.knex, removeWrong, cursor: plansCursor, isOver: () => stopped });
     for (const kind of SWEPT_KINDS) metrics.sweptRows.inc({ kind }, result[kind]);
     metrics.sweepLastSuccess.setToCurrentTime();
     if (Object.values(result).some((value) => typeof value === 'number' && value > 0) || returned > 0) log.info({ ...result, returned }, 'Swept');

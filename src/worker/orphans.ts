@@ -22,9 +22,11 @@ export function createOrphanStop({ stopCaptures, metrics, log }: OrphanOptions):
     try {
       const stopped = await Promise.all(endpointIds.map(stopCaptures));
       const endpoints = stopped.filter(Boolean).length;
-      if (endpoints > 0) log.warn({ endpoints, captures: orphaned.length }, 'Redis knew endpoints that the database does not; their captures are stopped now');
+      const found = 'Redis knew endpoints that the database does not; their captures are stopped now';
+      if (endpoints > 0) log.warn({ endpoints, captures: orphaned.length }, found);
     } catch (error) {
-      log.warn({ endpoints: endpointIds.length, error: describeError(error) }, 'Captures of endpoints without a row were not stopped');
+      const failed = { endpoints: endpointIds.length, error: describeError(error) };
+      log.warn(failed, 'Captures of endpoints without a row were not stopped');
     }
   };
 }
