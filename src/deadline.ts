@@ -4,6 +4,11 @@ export class DeadlineExceeded extends Error {
   readonly code = 'ETIMEDOUT';
 }
 
+/** Whether something happened is not known, and could not be asked either. */
+export class OutcomeUnknown extends Error {
+  readonly code = 'ETIMEDOUT';
+}
+
 /**
  * Waits for work, but not for longer than `ms`. The work itself goes on.
  *

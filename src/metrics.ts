@@ -49,6 +49,7 @@ export interface WorkerMetrics extends Metrics {
   persistedCaptures: Counter;
   captureToCommitSeconds: Histogram;
   deadLetteredCaptures: Counter;
+  orphanedCaptures: Counter;
   events: Counter;
   commitToEventSeconds: Histogram;
   sweptRows: Counter<'kind'>;
@@ -103,6 +104,7 @@ function createWorkerMetrics(): WorkerMetrics {
     persistedCaptures: counter('hookbay_persisted_captures_total', 'Captures that were stored'),
     captureToCommitSeconds: histogram('hookbay_capture_to_commit_seconds', 'From the arrival of the oldest capture of a transaction to its commit', COMMIT_BUCKETS),
     deadLetteredCaptures: counter('hookbay_dead_lettered_captures_total', 'Captures that the database refused and that went to dead_letters'),
+    orphanedCaptures: counter('hookbay_orphaned_captures_total', 'Captures that were not stored because their endpoint had no row'),
     events: counter('hookbay_events_total', 'Live events that were published'),
     commitToEventSeconds: histogram('hookbay_commit_to_event_seconds', 'From a commit to the publication of its live events', EVENT_BUCKETS),
     sweptRows,

@@ -13,6 +13,8 @@ const planSettings = z.strictObject({
   maxRequestSize: z.int().min(1).max(HARD_MAX_REQUEST_SIZE).nullable(),
   /** Captures a user may receive per UTC day over all endpoints; null = unlimited. */
   dailyRequests: count,
+  /** Endpoints a user may hold at a time, permanent or not; null = unlimited. */
+  endpoints: count,
   /** Permanent endpoints a user may hold at a time; null = unlimited. */
   permanentEndpoints: count,
   /** Whether endpoints may carry an alias. */
@@ -31,6 +33,7 @@ const BUILT_IN: Record<string, Omit<Plan, 'name'>> = {
   free: {
     maxRequestSize: MIB,
     dailyRequests: 10_000,
+    endpoints: 1_000,
     permanentEndpoints: 3,
     customAlias: false,
     retentionDays: 7,
@@ -39,6 +42,7 @@ const BUILT_IN: Record<string, Omit<Plan, 'name'>> = {
   pro: {
     maxRequestSize: 10 * MIB,
     dailyRequests: 250_000,
+    endpoints: 10_000,
     permanentEndpoints: 50,
     customAlias: true,
     retentionDays: 30,
@@ -47,6 +51,7 @@ const BUILT_IN: Record<string, Omit<Plan, 'name'>> = {
   enterprise: {
     maxRequestSize: 25 * MIB,
     dailyRequests: 10_000_000,
+    endpoints: 100_000,
     permanentEndpoints: 1_000,
     customAlias: true,
     retentionDays: 90,

@@ -1,15 +1,15 @@
 import type { Router } from '@koa/router';
-import { forbidden, notFound } from '../errors.ts';
+import { badRequest, forbidden, notFound } from '../errors.ts';
 import { expiryOf, presentCreated, presentEndpoint } from '../domain/endpoint.ts';
 import { isUuid, newEndpointId } from '../domain/ids.ts';
 import { utcDay } from '../domain/time.ts';
 import { describeError } from '../log.ts';
-import { findEndpoint, insertEndpoint, listEndpoints, removeEndpoint } from '../store/endpoints.ts';
+import { countEndpoints, findEndpoint, insertEndpoint, listEndpoints, removeEndpoint } from '../store/endpoints.ts';
 import { findUsage } from '../store/usage.ts';
 import type { ApiDependencies } from './app.ts';
 import { principal } from './auth.ts';
 import { jsonBody } from './json-body.ts';
-import { createEndpointBody, validate } from './schemas.ts';
+import { createEndpointBody, endpointPageQuery, validate } from './schemas.ts';
 
 export function endpointRoutes(router: Router, api: ApiDependencies): void {
   const { db, endpoints, quota, inFlight, baseUrl, log } = api;
@@ -24,7 +24,7 @@ export function endpointRoutes(router: Router, api: ApiDependencies): void {
     const id = newEndpointId();
     const row = await insertEndpoint(db.knex, { id, userId, alias, permanent, expiresAt, now, plan });
     // Without Redis the first capture finds the endpoint in the database.
-    await Promise.all([endpoints.created({ id, userId, plan: plan.name, expiresAt }, alias), quota.prepare(userId)])
+    await Promise.all([endpoints.created({ id, userId, expiresAt }, alias), quota.prepare(userId)])
       .catch((error: unknown) => log.warn({ error: describeError(error) }, 'New endpoint not announced: Redis is away'));
     ctx.status = 201;
     ctx.body = presentCreated(row, baseUrl);
@@ -32,11 +32,15 @@ export function endpointRoutes(router: Router, api: ApiDependencies): void {
 
   router.get('/api/endpoints', async (ctx) => {
     const { userId, plan } = principal(ctx);
+    const page = validate(endpointPageQuery, ctx.query);
     await inFlight.settleForRead(ctx);
     const now = new Date();
-    const rows = await listEndpoints(db.knex, userId, now);
+    const rows = await listEndpoints(db.knex, userId, now, page);
+    if (rows === undefined) throw badRequest('before: must be the id of one of your endpoints');
+    const total = await countEndpoints(db.knex, userId, now);
     const dailyRequests = await findUsage(db.knex, userId, utcDay(now.getTime()));
-    ctx.body = { endpoints: rows.map(presentEndpoint), usage: { dailyRequests, dailyRequestsMax: plan.dailyRequests } };
+    const usage = { dailyRequests, dailyRequestsMax: plan.dailyRequests };
+    ctx.body = { endpoints: rows.map(presentEndpoint), usage, total, limit: page.limit, offset: page.offset };
   });
 
   router.get('/api/endpoints/:id', async (ctx) => {
@@ -53,11 +57,11 @@ export function endpointRoutes(router: Router, api: ApiDependencies): void {
   });
 
   router.delete('/api/endpoints/:id', async (ctx) => {
-    const { userId, plan } = principal(ctx);
+    const { userId } = principal(ctx);
     const id = (ctx.params['id'] ?? '').toLowerCase();
     const row = isUuid(id) ? await findEndpoint(db.knex, userId, id) : undefined;
     if (row === undefined) throw notFound();
-    const target = { id, userId, plan: plan.name, expiresAt: row.expires_at };
+    const target = { id, userId, expiresAt: row.expires_at };
     // Captures stop first: once the row is gone nobody may be told that a capture is kept.
     const removed = await endpoints.whileStopped(target, () => removeEndpoint(db.knex, userId, id, new Date()));
     if (!removed) throw notFound();

@@ -6,7 +6,7 @@ import { presentRequest } from '../domain/captured-request.ts';
 import type { EndpointRow } from '../domain/endpoint.ts';
 import { endpointRoom, EVENT_MAX_BODY_BYTES, REQUEST_EVENT, userRoom } from '../domain/live-event.ts';
 import { retentionCutoff } from '../domain/time.ts';
-import type { Listening } from '../redis/live-channels.ts';
+import type { Listening } from '../redis/listening.ts';
 import type { Database } from '../store/database.ts';
 import { findEndpoint } from '../store/endpoints.ts';
 import { listRequestsAfter } from '../store/requests.ts';

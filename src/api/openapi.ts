@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PROVIDERS } from '../domain/signature/verify.ts';
 import {
-  alias, batchDeleteBody, createEndpointBody, pageQuery, uuid, verifySignatureBody, verifyStoredBody,
+  alias, batchDeleteBody, createEndpointBody, endpointPageQuery, pageQuery, uuid, verifySignatureBody, verifyStoredBody,
 } from './schemas.ts';
 
 /*
@@ -56,6 +56,9 @@ type AnswerName = keyof typeof answers;
 const endpointList = z.strictObject({
   endpoints: z.array(answers.Endpoint),
   usage: z.strictObject({ dailyRequests: count, dailyRequestsMax: count.nullable() }),
+  total: count,
+  limit: z.int(),
+  offset: z.int(),
 });
 const requestList = z.strictObject({ requests: z.array(answers.LogEntry), total: count, limit: z.int(), offset: z.int() });
 
@@ -89,7 +92,8 @@ export const OPERATIONS: Operation[] = [
   { path: '/api/endpoints', method: 'post', summary: 'Create an endpoint', guarded: true,
     body: { schema: createEndpointBody, required: false, example: { permanent: true, alias: 'billing-events' } },
     answers: { 201: 'EndpointCreated', ...bodyErrors, 409: 'Error', ...guardedErrors } },
-  { path: '/api/endpoints', method: 'get', summary: 'List own endpoints that have not expired, newest first', guarded: true, answers: { 200: endpointList, ...guardedErrors } },
+  { path: '/api/endpoints', method: 'get', summary: 'List own endpoints that have not expired, newest first', guarded: true, query: endpointPageQuery,
+    answers: { 200: endpointList, 400: 'Error', ...guardedErrors } },
   { path: '/api/endpoints/{id}', method: 'get', summary: 'One endpoint', guarded: true, answers: { 200: 'Endpoint', 404: 'Error', ...guardedErrors } },
   { path: '/api/endpoints/{id}', method: 'delete', summary: 'Delete an endpoint and its entries', guarded: true, answers: { 200: 'Success', 404: 'Error', ...guardedErrors } },
   { path: '/api/endpoints/{id}/requests', method: 'get', summary: 'List the entries of an endpoint, newest first', guarded: true, query: pageQuery,

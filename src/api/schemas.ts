@@ -4,6 +4,7 @@ import { ALIAS, ALIAS_MAX_LENGTH, ALIAS_MIN_LENGTH, aliasProblem } from '../doma
 import { MAX_SIGNATURE_LENGTH, PROVIDERS } from '../domain/signature/verify.ts';
 
 const MAX_LIMIT = 200;
+const MAX_ENDPOINTS_LIMIT = 1_000;
 const MAX_BATCH_IDS = 1_000;
 
 /** A UUID of any version; a malformed one in a path is 404 like one that is unknown. */
@@ -58,13 +59,21 @@ export const verifyStoredBody = z.strictObject({ provider: provider.optional(), 
 const wholeNumber = z.string().regex(/^\d{1,15}$/, 'must be a whole number').transform(Number);
 const MAX_WHOLE_NUMBER = 999_999_999_999_999;
 
+const limitUpTo = (max: number, byDefault: number) =>
+  wholeNumber
+    .pipe(z.int().min(1, 'must be 1 or more').max(MAX_WHOLE_NUMBER).overwrite((limit) => Math.min(limit, max)))
+    .default(byDefault)
+    .meta({ description: `More than ${max} is taken for ${max}` });
+
+const offset = wholeNumber.pipe(z.int().min(0).max(MAX_WHOLE_NUMBER)).default(0);
+
 /** Query of `GET /api/endpoints/:id/requests`; a `limit` over 200 is clamped. Other names are ignored. */
-export const pageQuery = z.object({
-  limit: wholeNumber
-    .pipe(z.int().min(1, 'must be 1 or more').max(MAX_WHOLE_NUMBER).overwrite((limit) => Math.min(limit, MAX_LIMIT)))
-    .default(50)
-    .meta({ description: `More than ${MAX_LIMIT} is taken for ${MAX_LIMIT}` }),
-  offset: wholeNumber.pipe(z.int().min(0).max(MAX_WHOLE_NUMBER)).default(0),
+export const pageQuery = z.object({ limit: limitUpTo(MAX_LIMIT, 50), offset, before: uuid.optional() });
+
+/** Query of `GET /api/endpoints`, likewise; without parameters it is all that fits on a page. */
+export const endpointPageQuery = z.object({
+  limit: limitUpTo(MAX_ENDPOINTS_LIMIT, MAX_ENDPOINTS_LIMIT),
+  offset,
   before: uuid.optional(),
 });
 

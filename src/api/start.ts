@@ -1,6 +1,5 @@
 import type { Config } from '../config.ts';
-import { withDeadline } from '../deadline.ts';
-import { describeError, type Log } from '../log.ts';
+import type { Log } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
 import { createDurabilityCheck } from '../ops/durability.ts';
 import { listen } from '../ops/listen.ts';
@@ -15,20 +14,18 @@ import { startMemoryWatch } from '../redis/memory-watch.ts';
 import { createQuota } from '../redis/quota.ts';
 import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
-import { findCaptureTarget } from '../store/endpoints.ts';
+import { findCaptureTargets } from '../store/endpoints.ts';
 import { findUsage } from '../store/usage.ts';
-import { savePlan } from '../store/users.ts';
 import { createApp } from './app.ts';
 import { createByteBudget } from './byte-budget.ts';
+import { createEndpointLookUps, limitLookUps } from './endpoint-look-ups.ts';
 import { createInFlight } from './in-flight.ts';
 import { createIntake } from './intake.ts';
 import { openKeys } from './keys.ts';
 import { createRefusals } from './refusals.ts';
 import { startLive, type Live } from './live.ts';
+import { createPlanMemory } from './plan-memory.ts';
 import { createHttpServer } from './server.ts';
-
-/** How long a capture waits for the database where Redis doesn't know its endpoint. */
-const LOOK_UP_TIMEOUT_MS = 1_000;
 
 /** Bodies of management requests that one process holds at most. */
 const MANAGEMENT_BODY_BYTES = 64 * 1024 * 1024;
@@ -53,14 +50,16 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   const metrics = createMetrics('api');
   const maintenance = openMaintenanceQueue(producer, config.redis.prefix);
 
-  const endpoints = createEndpointCache({
+  const endpoints = resources.add(createEndpointCache({
     redis: cacheRedis,
     subscriber,
     prefix: config.redis.prefix,
     log,
-    findInDatabase: (key) => withDeadline(LOOK_UP_TIMEOUT_MS, findCaptureTarget(db.knex, key)),
-  });
-  const quota = createQuota(cacheRedis, config.redis.prefix, (userId, day) => withDeadline(LOOK_UP_TIMEOUT_MS, findUsage(db.knex, userId, day)));
+    findInDatabase: createEndpointLookUps({ poolSize: config.mysql.poolSize, findTargets: (keys) => findCaptureTargets(db.knex, keys) }),
+  }), (cache) => cache.stop());
+  // Of their own, so that unknown addresses keep no known endpoint from its count.
+  const limitUsage = limitLookUps(config.mysql.poolSize);
+  const quota = createQuota(cacheRedis, config.redis.prefix, (userId, day) => limitUsage(() => findUsage(db.knex, userId, day)));
   const memory = resources.add(startMemoryWatch({ redis: cacheRedis, refusePercent: config.redisMemoryRefusePercent, log }), (watch) => watch.stop());
   const refuse = createRefusals(metrics.captureRefusals, log);
   const intake = resources.add(
@@ -89,16 +88,8 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     metrics.redisMemoryRefusing.set(memory.refusing() ? 1 : 0);
   });
 
-  /** Without Redis nothing is captured; the plan is then remembered with the next request. */
-  async function rememberPlan(userId: string, plan: string): Promise<void> {
-    const known = await endpoints.findPlan(userId).catch(() => undefined);
-    if (known === plan) return;
-    await savePlan(db.knex, userId, plan, new Date());
-    await endpoints.planChanged(userId, plan).catch((error: unknown) => log.warn({ error: describeError(error) }, 'Plan not announced'));
-  }
-
   const keys = resources.add(openKeys(config.jwt, log), (open) => open.close());
-  const auth = { ...config, keySource: keys.find, rememberPlan };
+  const auth = { ...config, keySource: keys.find, rememberPlan: createPlanMemory({ db, endpoints, log }) };
   const app = createApp({
     ...auth,
     cacheRedis,

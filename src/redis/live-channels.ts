@@ -1,8 +1,7 @@
 import { createShardedAdapter } from '@socket.io/redis-adapter';
 import type { Redis } from 'ioredis';
-import { withDeadline } from '../deadline.ts';
 import { describeError, type Log } from '../log.ts';
-import { isForbidden } from './connections.ts';
+import { watchListening, type Listening } from './listening.ts';
 
 /** What a Socket.IO server takes as its `adapter`. */
 type LiveAdapter = ReturnType<typeof createShardedAdapter>;
@@ -33,60 +32,25 @@ export async function watchedRooms(redis: Redis, prefix: string, rooms: readonly
   return new Set(rooms.filter((_room, i) => Number(reply[2 * i + 1]) > 0));
 }
 
-export interface Listening {
-  /** Whether what is published reaches this process now. */
-  isUp(): boolean;
-  /**
-   * Resolves when every subscription that was asked for so far holds: Redis answers in order.
-   * @throws when Redis does not answer in time, or does not let us listen
-   */
-  settled(): Promise<void>;
-  stop(): void;
-}
-
 /**
  * Watches the connection that events come in by. What is published while it is down is lost to this process,
- * so that `onInterrupted` has to send clients away to catch up. A connection whose other end vanished
- * without a word is found out by its silence, and a Redis that lets us connect and not listen by being asked to
- * for a channel of its own: nothing is published there.
+ * so that `onInterrupted` has to send clients away to catch up. The channel is our own: nothing is published there.
  */
 export function watchSubscriber(subscriber: Redis, prefix: string, log: Log, onInterrupted: () => void): Listening {
-  let up = false;
-  let forbidden = false;
   let stopped = false;
   catchRejections(subscriber, (error) => stopped || log.error({ error: describeError(error) }, 'Cannot listen for live events; Redis 7 or later is needed, and its ACL has to allow ssubscribe on our prefix'));
-
-  const listen = (): Promise<unknown> => withDeadline(HEARTBEAT_TIMEOUT_MS, subscriber.ssubscribe(`${channelPrefix(prefix)}#listening`));
-  async function check(): Promise<void> {
-    try {
-      await listen();
-      up = true;
-      forbidden = false;
-    } catch (error) {
-      if (stopped) return;
-      forbidden = isForbidden(error);
-      if (forbidden) interrupt();
-      else subscriber.disconnect(true);
-    }
-  }
-  function interrupt(): void {
-    if (!stopped && up) onInterrupted();
-    up = false;
-  }
-  subscriber.on('ready', () => void check());
-  subscriber.on('close', interrupt);
-  const heartbeat = setInterval(() => {
-    if (up || forbidden) void check();
-  }, HEARTBEAT_MS);
-
+  const listening = watchListening({
+    subscriber,
+    listen: () => subscriber.ssubscribe(`${channelPrefix(prefix)}#listening`),
+    heartbeatMs: HEARTBEAT_MS,
+    timeoutMs: HEARTBEAT_TIMEOUT_MS,
+    onInterrupted,
+  });
   return {
-    isUp: () => up,
-    async settled() {
-      await listen();
-    },
+    ...listening,
     stop() {
       stopped = true;
-      clearInterval(heartbeat);
+      listening.stop();
     },
   };
 }

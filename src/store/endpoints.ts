@@ -1,10 +1,11 @@
 import type { Knex } from 'knex';
+import { OutcomeUnknown } from '../deadline.ts';
 import { conflict, forbidden } from '../errors.ts';
 import type { EndpointRow } from '../domain/endpoint.ts';
 import type { Plan } from '../plans.ts';
-import { bytesToId, idToBytes } from '../domain/ids.ts';
+import { bytesToId, idToBytes, isUuid } from '../domain/ids.ts';
 import { isDuplicateKey } from './sql-errors.ts';
-import { savePlan, userKey } from './users.ts';
+import { lockUser, userIdOf, userKey } from './users.ts';
 
 export interface NewEndpoint {
   id: string;
@@ -25,10 +26,10 @@ export interface CaptureTarget {
 }
 
 /**
- * Creates an endpoint. Saving the plan locks the user's row until the end, so that
- * concurrent creates can't pass the plan's number together.
+ * Creates an endpoint. The user's row is locked until the end, so that concurrent creates can't pass
+ * the plan's numbers together.
  *
- * @throws HttpError 403 over the plan's number of permanent endpoints, 409 when the alias is taken
+ * @throws HttpError 403 over one of the plan's numbers, 409 when the alias is taken
  */
 export async function insertEndpoint(db: Knex, endpoint: NewEndpoint): Promise<EndpointRow> {
   const { id, userId, alias, permanent, expiresAt, now, plan } = endpoint;
@@ -46,8 +47,9 @@ export async function insertEndpoint(db: Knex, endpoint: NewEndpoint): Promise<E
   };
   try {
     await db.transaction(async (trx) => {
-      await savePlan(trx, userId, plan.name, now);
-      if (permanent && plan.permanentEndpoints !== null) await checkPermanent(trx, userId, plan.permanentEndpoints);
+      await lockUser(trx, userId, plan.name, now);
+      await checkNumber(plan.endpoints, 'endpoints', () => countEndpoints(trx, userId, now));
+      if (permanent) await checkNumber(plan.permanentEndpoints, 'permanent endpoints', () => countPermanent(trx, userId));
       await trx('endpoints').insert(row);
     });
   } catch (error) {
@@ -57,20 +59,64 @@ export async function insertEndpoint(db: Knex, endpoint: NewEndpoint): Promise<E
   return row;
 }
 
-async function checkPermanent(trx: Knex.Transaction, userId: string, max: number): Promise<void> {
-  const [row] = await trx('endpoints').where({ user_id: userKey(userId), is_permanent: 1 }).count<{ n: number }[]>({ n: '*' });
-  if (Number(row?.n) >= max) throw forbidden(`Your plan allows ${max} permanent endpoints, and you have ${row?.n}`);
+async function checkNumber(max: number | null, what: string, count: () => Promise<number>): Promise<void> {
+  if (max === null) return;
+  const held = await count();
+  if (held >= max) throw forbidden(`Your plan allows ${max} ${what}, and you have ${held}`);
 }
 
-/** A user's endpoints that have not expired, newest first. */
-export async function listEndpoints(db: Knex, userId: string, now: Date): Promise<EndpointRow[]> {
-  return db<EndpointRow>('endpoints')
+async function countPermanent(db: Knex, userId: string): Promise<number> {
+  // Permanent ones have no end: they lie side by side in the index of (user_id, expires_at).
+  const permanent = { user_id: userKey(userId), expires_at: null, is_permanent: 1 };
+  const [row] = await db('endpoints').where(permanent).count<{ n: number }[]>({ n: '*' });
+  return Number(row?.n);
+}
+
+/** How many endpoints a user holds that have not expired; read in the index of (user_id, expires_at) alone. */
+export async function countEndpoints(db: Knex, userId: string, now: Date): Promise<number> {
+  const [row] = await living(db, userId, now).count<{ n: number }[]>({ n: '*' });
+  return Number(row?.n);
+}
+
+/** Which of a user's endpoints; `before` (an endpoint's id): only those behind it in the order of the list. */
+export interface EndpointPage {
+  limit: number;
+  offset: number;
+  before?: string | undefined;
+}
+
+/**
+ * A user's endpoints that have not expired, newest first; undefined when `before` is none of its endpoints.
+ * The index is named, because another one would have to sort all that a user has for each page.
+ */
+export async function listEndpoints(
+  db: Knex,
+  userId: string,
+  now: Date,
+  { limit, offset, before }: EndpointPage,
+): Promise<EndpointRow[] | undefined> {
+  const last = before === undefined ? undefined : await findEndpoint(db, userId, before);
+  if (before !== undefined && last === undefined) return undefined;
+  return living(db, userId, now, db.raw('endpoints FORCE INDEX (endpoints_user)'))
+    .modify((query) => {
+      if (last !== undefined) {
+        void query.andWhere('created_at', '<=', last.created_at).andWhere((where) => {
+          void where.where('created_at', '<', last.created_at).orWhere('id', '<', last.id);
+        });
+      }
+    })
+    .orderBy([{ column: 'created_at', order: 'desc' }, { column: 'id', order: 'desc' }])
+    .limit(limit)
+    .offset(offset)
+    .select<EndpointRow[]>('*');
+}
+
+function living(db: Knex, userId: string, now: Date, table: string | Knex.Raw = 'endpoints'): Knex.QueryBuilder {
+  return db(table as string)
     .where('user_id', userKey(userId))
     .andWhere((where) => {
       void where.whereNull('expires_at').orWhere('expires_at', '>', now);
-    })
-    .orderBy([{ column: 'created_at', order: 'desc' }, { column: 'id', order: 'desc' }])
-    .select('*');
+    });
 }
 
 /** A user's endpoint, expired or not; undefined when there is none or it is somebody else's. */
@@ -81,26 +127,53 @@ export async function findEndpoint(db: Knex, userId: string, id: string): Promis
 /**
  * Removes a user's endpoint at once and leaves a note that its entries have to be purged.
  * Returns whether there was one.
+ *
+ * @throws OutcomeUnknown when the answer to the COMMIT is missing, and the database can't be asked either;
+ *   after any other error the endpoint is still there
  */
 export async function removeEndpoint(db: Knex, userId: string, id: string, now: Date): Promise<boolean> {
-  return db.transaction(async (trx) => {
-    const removed = await trx('endpoints').where({ id: idToBytes(id), user_id: userKey(userId) }).delete();
-    if (removed > 0) await trx('purges').insert({ endpoint_id: idToBytes(id), created_at: now });
-    return removed > 0;
-  });
+  const key = { id: idToBytes(id), user_id: userKey(userId) };
+  let committing = false;
+  try {
+    return await db.transaction(async (trx) => {
+      const removed = await trx('endpoints').where(key).delete();
+      if (removed > 0) await trx('purges').insert({ endpoint_id: key.id, created_at: now });
+      committing = true;
+      return removed > 0;
+    });
+  } catch (error) {
+    if (!committing) throw error;
+    // A lock, so that the answer waits for a commit that is still under way.
+    const left = await db('endpoints').where(key).forUpdate().first('id').catch((cause: unknown) => {
+      throw new OutcomeUnknown('whether the endpoint is deleted is not known', { cause });
+    });
+    if (left !== undefined) throw error;
+    return true;
+  }
 }
 
-/** The endpoint behind a public URL, by `id` or `alias`, with its owner's plan. */
-export async function findCaptureTarget(db: Knex, key: { id: string } | { alias: string }): Promise<CaptureTarget | undefined> {
-  const row = await db('endpoints')
+/**
+ * The endpoints behind public URLs, by id or alias, with their owners' plans. One statement answers many look-ups,
+ * so that strangers who try out addresses don't take the connections that everybody else needs.
+ */
+export async function findCaptureTargets(db: Knex, keys: readonly string[]): Promise<Map<string, CaptureTarget>> {
+  const [ids, aliases] = [keys.filter(isUuid), keys.filter((key) => !isUuid(key))];
+  const byId = ids.length === 0 ? [] : await targetRows(db).whereIn('endpoints.id', ids.map(idToBytes));
+  const byAlias = aliases.length === 0 ? [] : await targetRows(db).whereIn('endpoints.alias', aliases);
+  return new Map([
+    ...byId.map((row) => [bytesToId(row.id), targetOf(row)] as const),
+    ...byAlias.map((row) => [row.alias as string, targetOf(row)] as const),
+  ]);
+}
+
+type TargetRow = Pick<EndpointRow, 'id' | 'alias' | 'user_id' | 'expires_at'> & { plan: string };
+
+function targetRows(db: Knex): Knex.QueryBuilder<object, TargetRow[]> {
+  return db('endpoints')
     .join('users', 'users.id', 'endpoints.user_id')
-    .where('id' in key ? { 'endpoints.id': idToBytes(key.id) } : { 'endpoints.alias': key.alias })
-    .first<{ id: Buffer; user_id: Buffer; expires_at: Date | null; plan: string } | undefined>(
-      'endpoints.id as id',
-      'endpoints.user_id as user_id',
-      'endpoints.expires_at as expires_at',
-      'users.plan as plan',
-    );
-  if (row === undefined) return undefined;
-  return { id: bytesToId(row.id), userId: row.user_id.toString('utf8'), plan: row.plan, expiresAt: row.expires_at };
+    .select<TargetRow[]>('endpoints.id', 'endpoints.alias', 'endpoints.user_id', 'endpoints.expires_at', 'users.plan');
+}
+
+function targetOf({ id, user_id: userId, plan, expires_at: expiresAt }: TargetRow): CaptureTarget {
+  return { id: bytesToId(id), userId: userIdOf(userId), plan, expiresAt };
 }

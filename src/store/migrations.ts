@@ -1,11 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import * as init from '../../migrations/001_init.ts';
+import * as endpointCounts from '../../migrations/003_endpoint_counts.ts';
 import { UserError } from '../errors.ts';
 import type { Database } from './database.ts';
 
 /** In order, under names that stay the same in TypeScript and in the built image. */
-const MIGRATIONS: { name: string; migration: Knex.Migration }[] = [{ name: '001_init', migration: init }];
+const MIGRATIONS: { name: string; migration: Knex.Migration }[] = [
+  { name: '001_init', migration: init },
+  { name: '003_endpoint_counts', migration: endpointCounts },
+];
 
 const LOCK_TIMEOUT_SECONDS = 120;
 

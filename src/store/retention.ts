@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { bytesToId, firstIdAt, idToBytes } from '../domain/ids.ts';
+import { userIdOf } from './users.ts';
 
 const LAST_KEY = Buffer.alloc(16, 0xff);
 
@@ -49,6 +50,7 @@ export async function purgeChunk(db: Knex, endpointId: Buffer, after: Buffer, li
 /** An endpoint with its owner's plan and the id of its oldest entry. */
 export interface OldestEntry {
   endpointId: Buffer;
+  userId: string;
   plan: string;
   oldest: Buffer | null;
 }
@@ -57,17 +59,19 @@ export interface OldestEntry {
 export async function listOldestEntries(db: Knex, afterEndpoint: Buffer, limit: number): Promise<OldestEntry[]> {
   // Of a type that does not depend on the order in which the compiler meets the files.
   const oldest: Knex.QueryBuilder = db('requests').min('requests.id').whereRaw('requests.endpoint_id = endpoints.id').as('oldest');
-  return db('endpoints')
+  const rows = await db('endpoints')
     .join('users', 'users.id', 'endpoints.user_id')
     .where('endpoints.id', '>', afterEndpoint)
     .andWhere('endpoints.stored_count', '>', 0)
     .orderBy('endpoints.id')
     .limit(limit)
-    .select<OldestEntry[]>(
+    .select<(Omit<OldestEntry, 'userId'> & { user: Buffer })[]>(
       'endpoints.id as endpointId',
+      'endpoints.user_id as user',
       'users.plan as plan',
       oldest,
     );
+  return rows.map(({ user, ...row }) => ({ ...row, userId: userIdOf(user) }));
 }
 
 /** Deletes up to `limit` of a living endpoint's old entries behind a key. */

@@ -6,11 +6,13 @@ import type { Plans } from '../plans.ts';
 import { findQueued, openCaptureQueues, removeLargeBody } from '../queue/capture-queue.ts';
 import { MAINTENANCE_QUEUE, openMaintenanceQueue, prepareMaintenance, requestSweep } from '../queue/maintenance-queue.ts';
 import { answers } from '../redis/connections.ts';
-import { stopCaptures } from '../redis/endpoint-cache.ts';
+import { stopCaptures } from '../redis/endpoint-keys.ts';
+import { removeWrongPlans, type UserPlan } from '../redis/plan-copies.ts';
 import { reconcileQuota } from '../redis/quota.ts';
 import { findStoredBatches } from '../store/capture-batches.ts';
 import type { Database } from '../store/database.ts';
-import { sweep } from './sweep.ts';
+import { sweepPlans } from './plan-sweep.ts';
+import { sweep, type SweepOptions } from './sweep.ts';
 import type { QueueWorkerOptions } from './worker.ts';
 
 /** One sweep takes at most this long; what is left is left to the next one, which is asked for at once. */
@@ -31,7 +33,6 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
   const { db, redis, redisPrefix, plans, expiredGraceMs, metrics, log, queueWorker } = options;
   const captures = openCaptureQueues(redis, redisPrefix);
   const maintenance = openMaintenanceQueue(redis, redisPrefix);
-  const cursorKey = `${redisPrefix}:sweep:cursor`;
   let stopped = false;
 
   const worker = new Worker(MAINTENANCE_QUEUE, run, { ...queueWorker, concurrency: 1 });
@@ -41,23 +42,34 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
 
   async function run(): Promise<void> {
     const end = performance.now() + SWEEP_BUDGET_MS;
+    const isOver = (): boolean => stopped || performance.now() > end;
     const returned = await reconcileQuota(redis, redisPrefix, keptBatches, (id) => removeLargeBody(captures['capture-large'], redis, id));
+    const removeWrong = (users: UserPlan[]): Promise<Set<string>> => removeWrongPlans(redis, redisPrefix, users);
     const result = await sweep({
       db: db.knex,
       plans,
       now: Date.now(),
       expiredGraceMs,
-      stopCaptures: (id) => stopCaptures(redis, redisPrefix, id),
-      cursor: {
-        read: async () => (await redis.getBuffer(cursorKey)) ?? undefined,
-        write: async (endpointId) => void (endpointId === undefined ? await redis.del(cursorKey) : await redis.set(cursorKey, endpointId)),
-      },
-      isOver: () => stopped || performance.now() > end,
+      stopCaptures: async (id) => void (await stopCaptures(redis, redisPrefix, id)),
+      findDisputed: removeWrong,
+      cursor: cursorAt(`${redisPrefix}:sweep:cursor`),
+      isOver,
     });
+    // Afterwards: what it corrects counts for the retention of the next sweep only.
+    const plansCursor = cursorAt(`${redisPrefix}:sweep:plans`);
+    const corrected = await sweepPlans({ db: db.knex, removeWrong, cursor: plansCursor, isOver: () => stopped });
     for (const kind of SWEPT_KINDS) metrics.sweptRows.inc({ kind }, result[kind]);
     metrics.sweepLastSuccess.setToCurrentTime();
     if (Object.values(result).some((value) => typeof value === 'number' && value > 0) || returned > 0) log.info({ ...result, returned }, 'Swept');
+    if (corrected > 0) log.warn({ users: corrected }, 'Redis had other plans for users than the database; they are corrected');
     if (!result.done && !stopped) await requestSweep(maintenance);
+  }
+
+  function cursorAt(key: string): SweepOptions['cursor'] {
+    return {
+      read: async () => (await redis.getBuffer(key)) ?? undefined,
+      write: async (last) => void (last === undefined ? await redis.del(key) : await redis.set(key, last)),
+    };
   }
 
   /** First the queue, then the ledger: a batch that is on its way from one to the other is found in one of them. */

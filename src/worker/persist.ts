@@ -22,12 +22,14 @@ export interface CaptureBatch {
   captures: readonly DecodedCapture[];
 }
 
-/** What became of batches. New captures of endpoints that are gone are in no list. */
+/** What became of batches. */
 export interface Persisted {
   stored: NumberedCapture[];
   refused: RefusedCapture[];
   /** Captures of batches that an earlier run had stored. */
   repeated: DecodedCapture[];
+  /** Captures whose endpoint has no row; they are not stored. */
+  orphaned: DecodedCapture[];
 }
 
 /** Whether an error of an INSERT is the fault of a row in it. */
@@ -53,7 +55,7 @@ export async function persistBatches(pool: Pool, batches: readonly CaptureBatch[
     if (stored.size === 0) throw error;
     const repeated = batches.filter(({ id }) => stored.has(id)).flatMap(({ captures }) => captures);
     const rest = batches.filter(({ id }) => !stored.has(id));
-    const persisted = rest.length === 0 ? { stored: [], refused: [], repeated: [] } : await persistBatches(pool, rest, isRefused);
+    const persisted = rest.length === 0 ? { stored: [], refused: [], repeated: [], orphaned: [] } : await persistBatches(pool, rest, isRefused);
     return { ...persisted, repeated: [...repeated, ...persisted.repeated] };
   }
 }
@@ -70,7 +72,8 @@ async function persist(connection: Connection, batches: readonly CaptureBatch[],
   await addToCounters(connection, additions(stored));
   await addUsage(connection, usageOf(batches));
   await insertDeadLetters(connection, refused, new Date());
-  return { stored, refused, repeated: [] };
+  const orphaned = captures.filter(({ endpointId }) => !counts.has(endpointId));
+  return { stored, refused, repeated: [], orphaned };
 }
 
 /** Inserts what the database takes; a refused row is isolated and costs its neighbours nothing. */
@@ -79,7 +82,7 @@ async function insertAcceptable(
   captures: readonly BatchedCapture[],
   counts: ReadonlyMap<string, number>,
   isRefused: IsRefused,
-): Promise<Omit<Persisted, 'repeated'>> {
+): Promise<Pick<Persisted, 'stored' | 'refused'>> {
   await connection.query('SAVEPOINT before_rows');
   const numbered = numberCaptures(captures, counts);
   try {

@@ -3,6 +3,7 @@ import type { Knex } from 'knex';
 import { firstIdAt, idToBytes } from '../domain/ids.ts';
 import { retentionCutoff } from '../domain/time.ts';
 import type { Plans } from '../plans.ts';
+import type { UserPlan } from '../redis/plan-copies.ts';
 import {
   listExpired,
   listOldestEntries,
@@ -12,6 +13,7 @@ import {
   removeExpired,
   retireChunk,
   type DeletedChunk,
+  type OldestEntry,
 } from '../store/retention.ts';
 
 /** Rows that one statement deletes at most. */
@@ -33,6 +35,8 @@ export interface SweepOptions {
   expiredGraceMs: number;
   /** Stops captures of an endpoint on all pods, before its row goes. */
   stopCaptures: (endpointId: string) => Promise<void>;
+  /** Those of the users for whom captures went by another plan than the database's; from now on they go by the latter. */
+  findDisputed: (users: UserPlan[]) => Promise<Set<string>>;
   /** Where the last sweep ran out of time, as the key of an endpoint; kept between sweeps. */
   cursor: { read: () => Promise<Buffer | undefined>; write: (endpointId: Buffer | undefined) => Promise<void> };
   /** Asked between chunks; what is left stays for the next sweep. */
@@ -85,21 +89,38 @@ async function purgeDeletedEndpoints({ db, isOver }: SweepOptions, result: Sweep
   }
 }
 
-/** Goes round all endpoints in key order; where time runs out, the next sweep goes on from there. */
-async function retireOldEntries({ db, plans, now, cursor, isOver }: SweepOptions, result: SweepResult): Promise<void> {
+/**
+ * Goes round all endpoints in key order; where time runs out, the next sweep goes on from there. Nothing goes of a user
+ * whose plan was in dispute: the database decides, but the user's next token may settle it before the next sweep.
+ */
+async function retireOldEntries(options: SweepOptions, result: SweepResult): Promise<void> {
+  const { db, cursor, isOver, findDisputed } = options;
+  const disputed = new Set<string>();
   let last = (await cursor.read()) ?? FIRST_KEY;
   for (let page = await listOldestEntries(db, last, ENDPOINTS_AT_ONCE); page.length > 0; page = await listOldestEntries(db, last, ENDPOINTS_AT_ONCE)) {
-    for (const { endpointId, plan, oldest } of page) {
-      // A plan that is not configured any more retires nothing: that would not come back.
-      const cutoff = retentionCutoff(plans.get(plan)?.retentionDays ?? null, now);
-      if (cutoff !== null && oldest !== null && Buffer.compare(oldest, idToBytes(firstIdAt(cutoff))) < 0) {
-        result.retired += await inChunks(isOver, (last) => retireChunk(db, { endpointId, before: cutoff }, last, CHUNK_ROWS));
+    const due = findDue(page, options);
+    for (const userId of await findDisputed([...due.keys()])) disputed.add(userId);
+    for (const entry of page) {
+      const before = due.get(entry);
+      if (before !== undefined && !disputed.has(entry.userId)) {
+        result.retired += await inChunks(isOver, (last) => retireChunk(db, { endpointId: entry.endpointId, before }, last, CHUNK_ROWS));
       }
       if (isOver()) return cursor.write(last);
-      last = endpointId;
+      last = entry.endpointId;
     }
   }
   await cursor.write(undefined);
+}
+
+/** Those with entries past retention, and the instant before which these came. */
+function findDue(page: readonly OldestEntry[], { plans, now }: SweepOptions): Map<OldestEntry, number> {
+  const due = new Map<OldestEntry, number>();
+  for (const entry of page) {
+    // A plan that is not configured any more retires nothing: that would not come back.
+    const cutoff = retentionCutoff(plans.get(entry.plan)?.retentionDays ?? null, now);
+    if (cutoff !== null && entry.oldest !== null && Buffer.compare(entry.oldest, idToBytes(firstIdAt(cutoff))) < 0) due.set(entry, cutoff);
+  }
+  return due;
 }
 
 /**

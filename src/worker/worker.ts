@@ -6,11 +6,13 @@ import { describeError, type Log } from '../log.ts';
 import type { WorkerMetrics } from '../metrics.ts';
 import { CAPTURE_QUEUES, openCaptureQueues, readLargeBody, removeLargeBody } from '../queue/capture-queue.ts';
 import { answers } from '../redis/connections.ts';
+import { stopCaptures } from '../redis/endpoint-keys.ts';
 import type { Database } from '../store/database.ts';
 import { findStoredBatches } from '../store/capture-batches.ts';
 import { isDatabaseError, isRefusedData, isUnavailable, mayBeTheData } from '../store/sql-errors.ts';
 import { createCommitter, Stopping } from './committer.ts';
 import { measured } from './measured.ts';
+import { createOrphanStop } from './orphans.ts';
 import { persistBatches, type Persisted } from './persist.ts';
 
 /** Before a job goes back to the queue because the database is unreachable. */
@@ -45,9 +47,13 @@ export interface CaptureWorkerOptions extends QueueWorkerOptions {
 
 /** Starts taking capture jobs. */
 export function startCaptureWorker({ db, redis, redisPrefix, concurrency, broadcast, metrics, log, queueWorker }: CaptureWorkerOptions): CaptureWorker {
+  const stopOrphans = createOrphanStop({ stopCaptures: (id) => stopCaptures(redis, redisPrefix, id), metrics, log });
   const committer = createCommitter({
     persist: measured(metrics, (batches, lastResort) => persistBatches(db.pool, batches, lastResort ? (error) => isRefusedData(error) || mayBeTheData(error) : isRefusedData)),
-    broadcast,
+    async broadcast(persisted) {
+      await stopOrphans(persisted);
+      await broadcast(persisted);
+    },
     mayBeTheData,
     // Data that is refused was set apart before; whatever else the database says may pass.
     isOutage: (error) => isDatabaseError(error) && !isRefusedData(error),

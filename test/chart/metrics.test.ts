@@ -24,6 +24,7 @@ const METRICS: Record<string, string[]> = {
   hookbay_persisted_captures_total: [],
   hookbay_capture_to_commit_seconds: ['le'],
   hookbay_dead_lettered_captures_total: [],
+  hookbay_orphaned_captures_total: [],
   hookbay_events_total: [],
   hookbay_commit_to_event_seconds: ['le'],
   hookbay_swept_rows_total: ['kind'],

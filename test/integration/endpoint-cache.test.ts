@@ -1,10 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connect } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newEndpointId } from '../../src/domain/ids.ts';
 import { createLog } from '../../src/log.ts';
 import { closeRedis, openRedis } from '../../src/redis/connections.ts';
 import { createEndpointCache, type EndpointCache } from '../../src/redis/endpoint-cache.ts';
 import type { CaptureTarget } from '../../src/store/endpoints.ts';
 import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { startProxy } from '../support/proxy.ts';
 
 let environment: Environment;
 beforeAll(async () => {
@@ -12,17 +15,22 @@ beforeAll(async () => {
 });
 afterAll(() => environment.close());
 
-type FindInDatabase = (key: { id: string } | { alias: string }) => Promise<CaptureTarget | undefined>;
+type FindInDatabase = (key: string) => Promise<CaptureTarget | undefined>;
 
 /** A pod's cache over the common Redis, with a database that answers when the test wants it to. */
-async function openPod(findInDatabase: FindInDatabase): Promise<EndpointCache> {
+async function openPod(findInDatabase: FindInDatabase, subscriberPort = environment.config.redis.port): Promise<EndpointCache> {
   const { redis: config } = environment.config;
   const log = createLog('silent');
   const redis = closing(openRedis(config, 'cache', log), closeRedis);
-  const subscriber = closing(openRedis(config, 'subscriber', log), closeRedis);
-  const cache = createEndpointCache({ redis, subscriber, prefix: config.prefix, log, findInDatabase });
-  await eventually(async () => (await redis.ping()) === 'PONG' && Number((await environment.redis.pubsub('NUMSUB', `${config.prefix}:invalidate`))[1]) > 0);
+  const subscriber = closing(openRedis({ ...config, port: subscriberPort }, 'subscriber', log), closeRedis);
+  const cache = closing(createEndpointCache({ redis, subscriber, prefix: config.prefix, log, findInDatabase }), (open) => open.stop());
+  await eventually(async () => (await redis.ping()) === 'PONG' && cache.isListening());
   return cache;
+}
+
+/** As a request with a token of that plan does it. */
+async function changePlan(pod: EndpointCache, userId: string, plan: string): Promise<void> {
+  await pod.finishPlanChange(userId, await pod.beginPlanChange(userId), plan);
 }
 
 const newTarget = (fields: Partial<CaptureTarget> = {}): CaptureTarget => ({ id: newEndpointId(), userId: 'ann', plan: 'pro', expiresAt: null, ...fields });
@@ -59,7 +67,7 @@ test('a plan that changes while another pod looks the endpoint up is the new one
   const other = await openPod(async () => undefined);
   const found = late.find(target.id);
   await asked.promise;
-  await other.planChanged('bob', 'pro');
+  await changePlan(other, 'bob', 'pro');
   answer.resolve(target);
   expect((await found)?.plan).toBe('pro');
   await eventually(async () => (await late.find(target.id))?.plan === 'pro');
@@ -69,6 +77,7 @@ test('a delete that fails lets captures go on, and does not undo another one tha
   const target = newTarget();
   const pod = await openPod(async () => undefined);
   await pod.created(target, null);
+  await changePlan(pod, 'ann', 'pro');
   await expect(pod.whileStopped(target, () => Promise.reject(new Error('database away')))).rejects.toThrow('database away');
   expect(await pod.find(target.id)).toMatchObject({ id: target.id, plan: 'pro' });
 
@@ -85,7 +94,116 @@ test('a delete that fails lets captures go on, and does not undo another one tha
 test('while the database is away endpoints that Redis knows are found', async () => {
   const pod = await openPod(() => Promise.reject(new Error('database away')));
   const target = newTarget({ userId: 'carol' });
+  await changePlan(pod, 'carol', 'pro');
   await pod.created(target, 'some-alias');
   for (const key of [target.id, 'some-alias']) expect(await pod.find(key)).toMatchObject({ id: target.id, userId: 'carol' });
   await expect(pod.find(newEndpointId())).rejects.toThrow('database away');
+});
+
+/** Counts the reads of one of this environment's keys, by what Redis itself tells (MONITOR; ioredis loses its place in that now and then). */
+async function watchReads(key: string): Promise<() => number> {
+  const { port, password, prefix } = environment.config.redis;
+  const socket = closing(connect(port, '127.0.0.1'), (open) => void open.destroy());
+  let [text, count] = ['', 0];
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    const lines = (text + chunk).split('\r\n');
+    text = lines.pop() ?? '';
+    count += lines.filter((line) => line.toLowerCase().endsWith(`] "get" "${prefix}:${key}"`)).length;
+  });
+  socket.write(`${password === undefined ? '' : `AUTH ${password}\r\n`}MONITOR\r\n`);
+  await eventually(async () => {
+    await environment.redis.get(`${prefix}:${key}`);
+    return count > 0;
+  });
+  count = 0;
+  return () => count;
+}
+
+describe('announcements', () => {
+  test('others who create and delete without end cost a user no copy', async () => {
+    const [capturing, changing] = [await openPod(async () => undefined), await openPod(async () => undefined)];
+    const target = newTarget({ userId: 'dan' });
+    await capturing.created(target, null);
+    await changePlan(capturing, 'dan', 'pro');
+    const reads = await watchReads(`endpoint:${target.id}`);
+    for (let round = 0; round < 200; round += 1) {
+      const other = newTarget({ userId: 'eve' });
+      await changing.created(other, `alias-${round}`);
+      if (round % 3 === 0) await changePlan(changing, 'eve', round % 2 === 0 ? 'pro' : 'free');
+      expect(await capturing.find(target.id)).toMatchObject({ id: target.id, plan: 'pro' });
+      await changing.whileStopped(other, async () => true);
+      expect(await capturing.find(target.id)).toMatchObject({ id: target.id, plan: 'pro' });
+    }
+    // The first look, and once in five seconds; otherwise it is most of the 400.
+    await eventually(() => reads() > 0);
+    expect(reads()).toBeLessThan(100);
+  });
+
+  test('reach other pods for an id, an alias and a plan', async () => {
+    const [here, there] = [await openPod(async () => undefined), await openPod(async () => undefined)];
+    const target = newTarget({ userId: 'fay' });
+    await here.created(target, 'fays-hook');
+    await changePlan(here, 'fay', 'free');
+    for (const key of [target.id, 'fays-hook']) expect(await there.find(key)).toMatchObject({ id: target.id, plan: 'free' });
+    await changePlan(here, 'fay', 'pro');
+    for (const key of [target.id, 'fays-hook']) await eventually(async () => (await there.find(key))?.plan === 'pro', 2_000);
+    const next = newTarget({ userId: 'fay' });
+    await here.created(next, 'fays-hook');
+    await eventually(async () => (await there.find('fays-hook'))?.id === next.id, 2_000);
+    await here.whileStopped(next, async () => true);
+    for (const key of [next.id, 'fays-hook']) await eventually(async () => (await there.find(key)) === undefined, 2_000);
+    expect(await there.find(target.id)).toMatchObject({ id: target.id });
+  });
+
+  test('of earlier versions, which name nothing, drop everything', async () => {
+    const pod = await openPod(async () => undefined);
+    const target = newTarget({ userId: 'gus' });
+    await pod.created(target, null);
+    await changePlan(pod, 'gus', 'pro');
+    expect(await pod.find(target.id)).toMatchObject({ plan: 'pro' });
+    // As a version does that writes and then says that something changed.
+    await environment.redis.set(`${environment.config.redis.prefix}:plan:gus`, 'free');
+    await environment.redis.publish(`${environment.config.redis.prefix}:invalidate`, '');
+    await eventually(async () => (await pod.find(target.id))?.plan === 'free', 2_000);
+  });
+
+  test('a pod whose connection for them went silent relies on Redis until it listens again', async () => {
+    const proxy = closing(await startProxy(environment.config.redis.port), (open) => open.close());
+    const [deaf, other] = [await openPod(async () => undefined, proxy.port), await openPod(async () => undefined)];
+    const target = newTarget({ userId: 'hal' });
+    await other.created(target, null);
+    await changePlan(other, 'hal', 'pro');
+    expect(await deaf.find(target.id)).toMatchObject({ plan: 'pro' });
+    proxy.refuseNew();
+    proxy.silenceExisting();
+    await eventually(() => !deaf.isListening());
+    // It is told nothing, and knows everything.
+    for (const plan of ['free', 'enterprise', 'pro']) {
+      await changePlan(other, 'hal', plan);
+      expect(await deaf.find(target.id)).toMatchObject({ plan });
+    }
+    await other.whileStopped(target, async () => true);
+    expect(await deaf.find(target.id)).toBeUndefined();
+    proxy.takeNew();
+    await eventually(() => deaf.isListening());
+  });
+});
+
+test('a new endpoint is found at once on a pod where its alias was asked for all the time', async () => {
+  const rows = new Map<string, CaptureTarget>();
+  const [creating, asking] = [await openPod(async () => undefined), await openPod(async (key) => rows.get(key))];
+  await changePlan(creating, 'ivy', 'pro');
+  for (let round = 0; round < 20; round += 1) {
+    const target = newTarget({ userId: 'ivy' });
+    const alias = `ivys-hook-${round}`;
+    let going = true;
+    const askers = Array.from({ length: 4 }, async () => {
+      for (; going; await setImmediate()) await asking.find(alias);
+    });
+    rows.set(alias, target);
+    await creating.created(target, alias);
+    expect(await asking.find(alias)).toMatchObject({ id: target.id });
+    going = false;
+    await Promise.all(askers);
+  }
 });

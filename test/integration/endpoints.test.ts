@@ -178,7 +178,7 @@ describe('GET /api/endpoints', () => {
   test('dailyRequestsMax of an unlimited plan is null [`dailyRequestsMax` of an unlimited plan]', async () => {
     const unlimited = await environment.startApi({ PLANS: '{"boundless":{"dailyRequests":null}}' });
     const { body } = await client(unlimited.url, mintToken('zoe', { plan: 'boundless' })).endpoints();
-    expect(body).toEqual({ endpoints: [], usage: { dailyRequests: 0, dailyRequestsMax: null } });
+    expect(body).toEqual({ endpoints: [], usage: { dailyRequests: 0, dailyRequestsMax: null }, total: 0, limit: 1000, offset: 0 });
   });
 
   test('leaves out expired endpoints, whose detail and entries stay readable [Expired endpoint, management]', async () => {

@@ -291,13 +291,13 @@ describe('the worker', () => {
     const publisher = closing(openRedis(redis, 'worker', log), closeRedis);
     const broadcaster = createBroadcaster({ pool: environment.db.pool, publisher, prefix, log });
     const stored = Array.from({ length: 5 }, (_, i) => ({ ...makeCapture(endpointId, { userId: `nobody-${user}` }), seq: i + 1 }));
-    expect(await broadcaster.broadcast({ stored, refused: [], repeated: [] })).toBe(0);
+    expect(await broadcaster.broadcast({ stored, refused: [], repeated: [], orphaned: [] })).toBe(0);
     const viewer = await connectClient(one, token());
     await viewer.emit('subscribe', { endpointId });
-    expect(await broadcaster.broadcast({ stored, refused: [], repeated: [] })).toBe(5);
+    expect(await broadcaster.broadcast({ stored, refused: [], repeated: [], orphaned: [] })).toBe(5);
     await eventually(() => viewer.events.length === 5);
     await connectClient(two, mintToken(`nobody-${user}`));
-    expect(await broadcaster.broadcast({ stored, refused: [], repeated: [] })).toBe(10);
+    expect(await broadcaster.broadcast({ stored, refused: [], repeated: [], orphaned: [] })).toBe(10);
     await eventually(() => viewer.events.length === 10);
   });
 

@@ -50,6 +50,7 @@ function run(fields: Partial<SweepOptions> = {}) {
   return sweep({
     db: environment.db.knex, plans, now: Date.now(), expiredGraceMs: 24 * HOUR_MS, isOver: () => false,
     stopCaptures: async (id) => void stopped.push(id),
+    findDisputed: async () => new Set(),
     cursor: { read: async () => cursor, write: async (id) => void (cursor = id) },
     ...fields,
   });

@@ -29,6 +29,9 @@ export interface RequestList {
 export interface EndpointList {
   endpoints: EndpointRecord[];
   usage: { dailyRequests: number; dailyRequestsMax: number | null };
+  total: number;
+  limit: number;
+  offset: number;
 }
 
 export function mintToken(subject: string, claims: Record<string, unknown> = { plan: 'pro' }, options: jwt.SignOptions = {}): string {
@@ -83,7 +86,7 @@ export function client(url: string, token: string) {
   return {
     call,
     create: (body?: unknown) => call<EndpointCreated>('POST', '/api/endpoints', body),
-    endpoints: () => call<EndpointList>('GET', '/api/endpoints'),
+    endpoints: (query = '') => call<EndpointList>('GET', `/api/endpoints${query}`),
     endpoint: (id: string) => call<EndpointRecord>('GET', `/api/endpoints/${id}`),
     removeEndpoint: (id: string) => call('DELETE', `/api/endpoints/${id}`),
     list: (id: string, query = '') => call<RequestList>('GET', `/api/endpoints/${id}/requests${query}`),

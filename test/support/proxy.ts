@@ -5,16 +5,37 @@ export interface Proxy {
   port: number;
   /** Connections that exist now never carry anything again; new ones work. */
   silenceExisting(): void;
+  breakExisting(): void;
+  /** New connections are closed at once, until `takeNew`. */
+  refuseNew(): void;
+  takeNew(): void;
+  /**
+   * Until the result is called, connections break as soon as the server answers a message that holds `text`:
+   * the answer is lost. `onLost` is called before.
+   */
+  loseAnswersTo(text: string, onLost?: () => void): () => void;
   close(): void;
 }
 
 /** @param delayMs how much later than it was sent everything gets to the server */
 export async function startProxy(targetPort: number, delayMs = 0): Promise<Proxy> {
   const pairs = new Set<[Socket, Socket]>();
+  let refusing = false;
+  let lost: { text: string; onLost: () => void } | undefined;
   const server = createServer((client) => {
+    if (refusing) return client.destroy();
     const upstream = connect(targetPort, '127.0.0.1');
     const pair: [Socket, Socket] = [client, upstream];
     pairs.add(pair);
+    client.on('data', (chunk: Buffer) => {
+      if (lost === undefined || !chunk.includes(lost.text)) return;
+      const { onLost } = lost;
+      upstream.unpipe(client).once('data', () => {
+        onLost();
+        client.destroy();
+      });
+      upstream.resume();
+    });
     if (delayMs === 0) client.pipe(upstream);
     else client.on('data', (chunk: Buffer) => setTimeout(() => upstream.writable && upstream.write(chunk), delayMs));
     upstream.pipe(client);
@@ -31,6 +52,15 @@ export async function startProxy(targetPort: number, delayMs = 0): Promise<Proxy
   const silenced: Socket[] = [];
   return {
     port: typeof address === 'object' && address !== null ? address.port : 0,
+    breakExisting() {
+      for (const [client] of pairs) client.destroy();
+    },
+    refuseNew: () => void (refusing = true),
+    takeNew: () => void (refusing = false),
+    loseAnswersTo(text, onLost = () => {}) {
+      lost = { text, onLost };
+      return () => void (lost = undefined);
+    },
     silenceExisting() {
       for (const [client, upstream] of pairs) {
         client.unpipe(upstream).pause();

@@ -16,6 +16,8 @@ const ROWS = [
   "Unknown, malformed or another owner's id on any management route",
   'Create: body',
   "Create: permanent over the plan's number",
+  "Create: over the plan's number of endpoints",
+  'Endpoints: `limit`, `offset`, `before`',
   'Alias',
   'Alias and URL',
   'Path below the id',

@@ -4,9 +4,9 @@ import { HARD_MAX_REQUEST_SIZE, maxRequestSize, parsePlans, type Plan } from '..
 test('the built-in plans [Plans]', () => {
   const shared = { endpointTtlHours: 168 };
   expect([...parsePlans(undefined).values()]).toEqual([
-    { name: 'free', maxRequestSize: 1_048_576, dailyRequests: 10_000, permanentEndpoints: 3, customAlias: false, retentionDays: 7, ...shared },
-    { name: 'pro', maxRequestSize: 10_485_760, dailyRequests: 250_000, permanentEndpoints: 50, customAlias: true, retentionDays: 30, ...shared },
-    { name: 'enterprise', maxRequestSize: 26_214_400, dailyRequests: 10_000_000, permanentEndpoints: 1_000, customAlias: true, retentionDays: 90, ...shared },
+    { name: 'free', maxRequestSize: 1_048_576, dailyRequests: 10_000, endpoints: 1_000, permanentEndpoints: 3, customAlias: false, retentionDays: 7, ...shared },
+    { name: 'pro', maxRequestSize: 10_485_760, dailyRequests: 250_000, endpoints: 10_000, permanentEndpoints: 50, customAlias: true, retentionDays: 30, ...shared },
+    { name: 'enterprise', maxRequestSize: 26_214_400, dailyRequests: 10_000_000, endpoints: 100_000, permanentEndpoints: 1_000, customAlias: true, retentionDays: 90, ...shared },
   ]);
 });
 

@@ -1,0 +1,47 @@
+import { LRUCache } from 'lru-cache';
+
+/**
+ * A process's own copies of values in Redis. A copy goes when its key is announced, and what was read from before
+ * that is not kept; announcements of other keys cost it nothing.
+ */
+export interface LocalCopies<V extends {}> {
+  /** The copy, or else what `load` answers. */
+  read(key: string, load: () => Promise<V | undefined>): Promise<V | undefined>;
+  drop(key: string): void;
+  clear(): void;
+}
+
+/** @param mayKeep whether announcements reach this process */
+export function createLocalCopies<V extends {}>(max: number, ttlMs: number, mayKeep: () => boolean): LocalCopies<V> {
+  const copies = new LRUCache<string, V>({ max, ttl: ttlMs });
+  /** How many loads of a key are under way; those that began before a drop are not found here any more. */
+  const loading = new Map<string, { loads: number }>();
+
+  async function read(key: string, load: () => Promise<V | undefined>): Promise<V | undefined> {
+    const copy = copies.get(key);
+    if (copy !== undefined) return copy;
+    const current = loading.get(key) ?? { loads: 0 };
+    loading.set(key, current);
+    current.loads += 1;
+    try {
+      const value = await load();
+      if (value !== undefined && loading.get(key) === current && mayKeep()) copies.set(key, value);
+      return value;
+    } finally {
+      current.loads -= 1;
+      if (current.loads === 0 && loading.get(key) === current) loading.delete(key);
+    }
+  }
+
+  return {
+    read,
+    drop(key) {
+      copies.delete(key);
+      loading.delete(key);
+    },
+    clear() {
+      copies.clear();
+      loading.clear();
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import { announce, endpointKeys } from './endpoint-keys.ts';
+
+/** Far longer than a transaction of the database may take: its outcome is certain when this ends. */
+const CHANGE_SECONDS = 60;
+
+/** KEYS: plan, change. ARGV: token, seconds. */
+const BEGIN = `
+redis.call('SET', KEYS[2], ARGV[1], 'EX', ARGV[2])
+redis.call('DEL', KEYS[1])`;
+
+/** Nothing where another change has begun since. KEYS: plan, change. ARGV: token, plan. */
+const FINISH = `
+if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2])
+return redis.call('DEL', KEYS[2])`;
+
+/** What was read before a change must not come back after it. KEYS: plan, change. ARGV: plan. */
+const FILL = `
+if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('SET', KEYS[1], ARGV[1], 'NX') end`;
+
+/** KEYS: plan. ARGV: the plan that is wrong. */
+const REMOVE = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
+
+/*
+ * The database decides on a user's plan, and Redis has a copy. Whoever changes the plan holds the lock on the
+ * user's row, and removes the copy before the commit; afterwards only the last one to do so puts it back. So there
+ * is no copy at all while the outcome is unknown, and whoever needs the plan then asks the database.
+ */
+
+/** Removes the copy of a plan that is about to change in the database; returns what `finishPlanChange` needs. */
+export async function beginPlanChange(redis: Redis, prefix: string, userId: string): Promise<string> {
+  const token = randomUUID();
+  await redis.eval(BEGIN, 2, ...planKeys(prefix, userId), token, CHANGE_SECONDS);
+  return token;
+}
+
+/** Puts the copy back after the commit, unless another change has begun since, and announces it. */
+export async function finishPlanChange(redis: Redis, prefix: string, userId: string, token: string, plan: string): Promise<void> {
+  await redis.eval(FINISH, 2, ...planKeys(prefix, userId), token, plan);
+  await announce(redis, prefix, [endpointKeys(prefix).plan(userId)]);
+}
+
+/** Copies what the database said, where there is no copy and no change under way. */
+export async function fillPlan(redis: Redis, prefix: string, userId: string, plan: string): Promise<void> {
+  await redis.eval(FILL, 2, ...planKeys(prefix, userId), plan);
+}
+
+/** A user and the plan that the database has for it. */
+export interface UserPlan {
+  userId: string;
+  plan: string;
+}
+
+/**
+ * Removes copies that differ from what the database says, so that it is asked again, and announces that.
+ * Returns whose copies these were.
+ */
+export async function removeWrongPlans(redis: Redis, prefix: string, users: readonly UserPlan[]): Promise<Set<string>> {
+  if (users.length === 0) return new Set();
+  const keys = endpointKeys(prefix);
+  const copies = await redis.mget(users.map(({ userId }) => keys.plan(userId)));
+  const wrong = users
+    .map((user, i) => ({ ...user, copy: copies[i] ?? null }))
+    .filter(({ plan, copy }) => copy !== null && copy !== plan);
+  await Promise.all(wrong.map(({ userId, copy }) => redis.eval(REMOVE, 1, keys.plan(userId), copy as string)));
+  if (wrong.length > 0) await announce(redis, prefix, wrong.map(({ userId }) => keys.plan(userId)));
+  return new Set(wrong.map(({ userId }) => userId));
+}
+
+function planKeys(prefix: string, userId: string): [string, string] {
+  const keys = endpointKeys(prefix);
+  return [keys.plan(userId), keys.planChange(userId)];
+}

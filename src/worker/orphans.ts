@@ -1,0 +1,32 @@
+import { describeError, type Log } from '../log.ts';
+import type { WorkerMetrics } from '../metrics.ts';
+import type { Persisted } from './persist.ts';
+
+export interface OrphanOptions {
+  /** Returns whether captures had not been stopped before. */
+  stopCaptures: (endpointId: string) => Promise<boolean>;
+  metrics: WorkerMetrics;
+  log: Log;
+}
+
+/**
+ * Counts captures whose endpoint has no row, and stops captures of these endpoints: those of a delete that raced them
+ * are stopped already, and where they are not, Redis knows an endpoint that the database does not.
+ * A Redis that does not answer is told with the next such capture.
+ */
+export function createOrphanStop({ stopCaptures, metrics, log }: OrphanOptions): (persisted: Persisted) => Promise<void> {
+  return async ({ orphaned }) => {
+    if (orphaned.length === 0) return;
+    metrics.orphanedCaptures.inc(orphaned.length);
+    const endpointIds = [...new Set(orphaned.map(({ endpointId }) => endpointId))];
+    try {
+      const stopped = await Promise.all(endpointIds.map(stopCaptures));
+      const endpoints = stopped.filter(Boolean).length;
+      const found = 'Redis knew endpoints that the database does not; their captures are stopped now';
+      if (endpoints > 0) log.warn({ endpoints, captures: orphaned.length }, found);
+    } catch (error) {
+      const failed = { endpoints: endpointIds.length, error: describeError(error) };
+      log.warn(failed, 'Captures of endpoints without a row were not stopped');
+    }
+  };
+}

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { RunningApi } from '../../src/api/start.ts';
+import { createLog } from '../../src/log.ts';
+import { newTimeOrderedId, newEndpointId, firstIdAt } from '../../src/domain/ids.ts';
+import { openMaintenanceQueue, requestSweep } from '../../src/queue/maintenance-queue.ts';
+import { closeRedis, openRedis } from '../../src/redis/connections.ts';
+import { beginPlanChange, fillPlan, finishPlanChange, removeWrongPlans } from '../../src/redis/plan-copies.ts';
+import { findPlan } from '../../src/store/users.ts';
+import { persistBatches } from '../../src/worker/persist.ts';
+import { sweepPlans } from '../../src/worker/plan-sweep.ts';
+import { makeCapture } from '../support/captures.ts';
+import { client, mintToken, type Client } from '../support/client.ts';
+import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { startProxy } from '../support/proxy.ts';
+
+const DAY_MS = 86_400_000;
+
+let environment: Environment;
+let api: RunningApi & { url: string };
+beforeAll(async () => {
+  environment = await openEnvironment();
+  api = await environment.startApi();
+});
+afterAll(() => environment.close());
+
+const as = (user: string, plan: string, { url } = api): Client => client(url, mintToken(user, { plan }));
+const inDatabase = (user: string): Promise<string | undefined> => findPlan(environment.db.knex, user);
+const planKey = (user: string): string => `${environment.config.redis.prefix}:plan:${user}`;
+const inRedis = (user: string): Promise<string | null> => environment.redis.get(planKey(user));
+
+test('while Redis is not reachable no plan is written, not by a create either; the next request does it', async () => {
+  const proxy = closing(await startProxy(environment.config.redis.port), (open) => open.close());
+  const cut = await environment.startApi({ REDIS_PORT: String(proxy.port) });
+  await as('ann', 'pro', cut).create();
+  expect([await inDatabase('ann'), await inRedis('ann')]).toEqual(['pro', 'pro']);
+  proxy.refuseNew();
+  proxy.silenceExisting();
+  expect((await as('ann', 'free', cut).create()).status).toBe(201);
+  expect([await inDatabase('ann'), await inRedis('ann')]).toEqual(['pro', 'pro']);
+  proxy.takeNew();
+  await eventually(async () => {
+    await as('ann', 'free', cut).endpoints();
+    return (await inDatabase('ann')) === 'free' && (await inRedis('ann')) === 'free';
+  });
+  await cut.stop();
+});
+
+test('tokens of different plans race on two pods: database and Redis agree whenever they are done', async () => {
+  const other = await environment.startApi();
+  for (let round = 0; round < 15; round += 1) {
+    const tokens = [as('bob', 'pro'), as('bob', 'free', other), as('bob', 'enterprise'), as('bob', 'pro', other)];
+    const answers = await Promise.all(tokens.map((user) => user.endpoints()));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(await inRedis('bob')).toBe(await inDatabase('bob'));
+  }
+  await other.stop();
+});
+
+test('a change that is broken off leaves no copy, and one that was overtaken puts none back', async () => {
+  const { redis, config: { redis: { prefix } } } = environment;
+  await fillPlan(redis, prefix, 'carl', 'free');
+  const first = await beginPlanChange(redis, prefix, 'carl');
+  expect(await inRedis('carl')).toBeNull();
+  // What was read before the commit must not come back.
+  await fillPlan(redis, prefix, 'carl', 'free');
+  expect(await inRedis('carl')).toBeNull();
+  const second = await beginPlanChange(redis, prefix, 'carl');
+  await finishPlanChange(redis, prefix, 'carl', first, 'pro');
+  expect(await inRedis('carl')).toBeNull();
+  await finishPlanChange(redis, prefix, 'carl', second, 'enterprise');
+  expect(await inRedis('carl')).toBe('enterprise');
+  await fillPlan(redis, prefix, 'carl', 'free');
+  expect(await inRedis('carl')).toBe('enterprise');
+});
+
+test('the sweep corrects copies that differ, in chunks, and announces them; the others stay', async () => {
+  const { redis, db, config: { redis: { prefix } } } = environment;
+  const users = Array.from({ length: 1_203 }, (_, i) => `swept-${String(i).padStart(4, '0')}`);
+  const now = new Date();
+  await db.knex('users').insert(users.map((user) => ({ id: Buffer.from(user), plan: 'pro', created_at: now, updated_at: now })));
+  await redis.mset(users.slice(0, 1_200).flatMap((user, i) => [planKey(user), i % 100 === 7 ? 'free' : 'pro']));
+  const announced: string[] = [];
+  const listener = closing(openRedis(environment.config.redis, 'subscriber', createLog('silent')), closeRedis);
+  listener.on('message', (_channel, message) => announced.push(...(JSON.parse(message) as string[])));
+  await listener.subscribe(`${prefix}:invalidate`);
+  let position: Buffer | undefined;
+  let questions = 0;
+  const run = () => sweepPlans({
+    db: db.knex,
+    removeWrong: (some) => removeWrongPlans(redis, prefix, some),
+    cursor: { read: async () => position, write: async (last) => void (position = last) },
+    // One chunk at a time.
+    isOver: () => (questions += 1) % 2 === 0,
+  });
+  let corrected = await run();
+  for (; position !== undefined; corrected += await run());
+  expect(corrected).toBe(12);
+  expect(questions).toBeGreaterThan(2);
+  expect(await redis.mget(users.slice(5, 10).map(planKey))).toEqual(['pro', 'pro', null, 'pro', 'pro']);
+  await eventually(() => announced.length === 12);
+});
+
+test('a user whose plan is in dispute loses nothing to retention before the plan is settled', async () => {
+  const owner = as('dora', 'pro');
+  const { id } = (await owner.create()).body;
+  const old = Array.from({ length: 4 }, (_, i) => makeCapture(id, { userId: 'dora', id: firstIdAt(Date.now() - 10 * DAY_MS + i).slice(0, 24) + newEndpointId().slice(24) }));
+  await persistBatches(environment.db.pool, [{ id: newTimeOrderedId(), day: '2026-03-01', captures: old }]);
+  // Planted: what an old token left behind whose write reached the database alone.
+  await environment.db.knex('users').where({ id: Buffer.from('dora') }).update({ plan: 'free' });
+  const worker = await environment.startWorker();
+  const maintenance = openMaintenanceQueue(environment.redis, environment.config.redis.prefix);
+  await requestSweep(maintenance);
+  await eventually(async () => (await inRedis('dora')) === null);
+  // The database decides until the user comes again.
+  expect((await owner.list(id)).body.total).toBe(4);
+  expect([await inDatabase('dora'), await inRedis('dora')]).toEqual(['pro', 'pro']);
+  await worker.stop();
+});
