@@ -42,6 +42,9 @@ chartSuite('values that render, but that Kubernetes refuses', () => {
     'api.autoscaling={"enabled":true,"behavior":{"scaleUp":{"selectPolicy":"Max","policies":[{"type":"Percent","value":100,"periodSeconds":15}]}}}',
     'podAnnotations={"Example.com/Name":"any text: {}"}',
     'service={"type":"NodePort","nodePort":30080,"externalTrafficPolicy":"Local"}',
+    'image={"tag":null}',
+    'api={"probes":{"startup":null,"liveness":null},"tolerations":null,"extraVolumes":[],"topologySpreadConstraints":null}',
+    'httpRoute={"enabled":true,"parentRefs":[{"name":"g"}],"hostnames":["a.example.com"],"timeouts":null}',
     'worker.keda={"enabled":true,"fallback":{"failureThreshold":3,"replicas":4}}',
   ])('%s is taken', async (json) => {
     expect(await render(newestHelm(), { set: BUNDLED, json: [json] })).not.toEqual([]);

@@ -21,7 +21,7 @@
 {{- end }}
 {{- end }}
 {{- end }}
-{{- if not (regexMatch "^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$" .Values.image.tag) }}
+{{- if not (regexMatch "^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$" (.Values.image.tag | default "")) }}
 - {{ printf "image.tag must be at most 128 letters, digits, - _ and . (it is %q)" .Values.image.tag | quote }}
 {{- end }}
 {{- end -}}

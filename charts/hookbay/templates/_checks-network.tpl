@@ -26,8 +26,9 @@
 - {{ printf "httpRoute.parentRefs[%d].name is missing" $i | quote }}
 {{- end }}
 {{- end }}
-{{- $whole := include "hookbay.milliseconds" (.Values.httpRoute.timeouts.request | default "0s") | int64 }}
-{{- if and (gt $whole 0) (gt (include "hookbay.milliseconds" (.Values.httpRoute.timeouts.backendRequest | default "0s") | int64) $whole) }}
+{{- $timeouts := .Values.httpRoute.timeouts | default dict }}
+{{- $whole := include "hookbay.milliseconds" ($timeouts.request | default "0s") | int64 }}
+{{- if and (gt $whole 0) (gt (include "hookbay.milliseconds" ($timeouts.backendRequest | default "0s") | int64) $whole) }}
 - httpRoute.timeouts.backendRequest must not be longer than httpRoute.timeouts.request
 {{- end }}
 {{- end }}

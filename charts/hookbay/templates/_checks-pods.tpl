@@ -6,11 +6,11 @@
 {{- range $role := list "api" "worker" }}
 {{- $values := get $.Values $role }}
 {{- range $probe := list "startup" "liveness" }}
-{{- if ne (dig $probe "successThreshold" 1 ($values.probes | default dict) | int64) 1 }}
+{{- if ne (get ($values.probes | default dict) $probe | default dict | dig "successThreshold" 1 | int64) 1 }}
 - {{ printf "%s.probes.%s.successThreshold must be 1: Kubernetes takes no other there" $role $probe | quote }}
 {{- end }}
 {{- end }}
-{{- if dig "readiness" "terminationGracePeriodSeconds" "" ($values.probes | default dict) }}
+{{- if get ($values.probes | default dict) "readiness" | default dict | dig "terminationGracePeriodSeconds" "" }}
 - {{ printf "%s.probes.readiness takes no terminationGracePeriodSeconds, as it ends nothing" $role | quote }}
 {{- end }}
 {{- include "hookbay.checks.strategy" (list $role $values.strategy) }}

@@ -10,6 +10,7 @@
 {{- $claim := first $claims | default dict }}
 {{- $size := dig "spec" "resources" "requests" "storage" "" $claim }}
 {{- $class := dig "spec" "storageClassName" "" $claim }}
+{{- $wanted := $values.persistence.storageClass | default "" }}
 {{- $kubectl := printf "kubectl -n %s" $.Release.Namespace }}
 {{- $replace := printf "%s delete statefulset %s --cascade=orphan, and upgrade again" $kubectl $name }}
 {{- if ne $values.persistence.enabled (not (empty $claims)) }}
@@ -18,8 +19,8 @@
 {{- if ne (include "hookbay.quantity" $size) (include "hookbay.quantity" $values.persistence.size) }}
 - {{ printf "%s.size can't change from %s to %s in a StatefulSet that exists: keep it; or enlarge the volume itself (%s patch pvc data-%s-0 -p '{\"spec\":{\"resources\":{\"requests\":{\"storage\":\"%s\"}}}}'), then %s" $path $size $values.persistence.size $kubectl $name $values.persistence.size $replace | quote }}
 {{- end }}
-{{- if ne $class $values.persistence.storageClass }}
-- {{ printf "%s.storageClass can't change from %q to %q in a StatefulSet that exists: keep it" $path $class $values.persistence.storageClass | quote }}
+{{- if ne $class $wanted }}
+- {{ printf "%s.storageClass can't change from %q to %q in a StatefulSet that exists: keep it" $path $class $wanted | quote }}
 {{- end }}
 {{- end }}
 {{- end }}

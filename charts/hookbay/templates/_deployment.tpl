@@ -63,14 +63,14 @@ spec:
             - { name: internal, containerPort: 9090, protocol: TCP }
           startupProbe:
             httpGet: { path: /readyz, port: internal }
-            {{- toYaml $values.probes.startup | nindent 12 }}
+            {{- with $values.probes.startup }}{{ toYaml . | nindent 12 }}{{ end }}
           readinessProbe:
             httpGet: { path: /readyz, port: internal }
-            {{- toYaml $values.probes.readiness | nindent 12 }}
+            {{- with $values.probes.readiness }}{{ toYaml . | nindent 12 }}{{ end }}
           # The event loop alone: an outage of a shared store must not restart the fleet.
           livenessProbe:
             httpGet: { path: /livez, port: internal }
-            {{- toYaml $values.probes.liveness | nindent 12 }}
+            {{- with $values.probes.liveness }}{{ toYaml . | nindent 12 }}{{ end }}
           {{- if gt (int64 $values.preStopSleepSeconds) 0 }}
           lifecycle:
             preStop:
