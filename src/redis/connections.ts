@@ -63,6 +63,13 @@ function logOutages(redis: Redis, role: RedisRole, config: RedisConfig, log: Log
   redis.on('end', () => down.delete(redis));
 }
 
+const LOST_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']);
+
+/** Whether a connection was lost or could not be made: `openRedis` says so, once an outage, for all who share a connection. */
+export function isLost(error: Error & { code?: string }): boolean {
+  return LOST_CODES.has(error.code ?? '') || /^(Connection is closed|Socket timeout)\./.test(error.message);
+}
+
 /** An address is no server name, and Node throws where it is given for one. */
 export function tlsOptions({ tls, host }: Pick<RedisConfig, 'tls' | 'host'>): Pick<RedisOptions, 'tls'> {
   return tls ? { tls: isIP(host) === 0 ? { servername: host } : {} } : {};

@@ -4,7 +4,7 @@ import { decodeBatch, type CaptureBatchJob } from '../domain/capture-batch.ts';
 import { describeError, type Log } from '../log.ts';
 import type { WorkerMetrics } from '../metrics.ts';
 import { CAPTURE_QUEUES } from '../queue/capture-queue.ts';
-import { answers } from '../redis/connections.ts';
+import { answers, isLost } from '../redis/connections.ts';
 import type { Database } from '../store/database.ts';
 import { isDatabaseError, isRefusedData, mayBeTheData } from '../store/sql-errors.ts';
 import { createCommitter, Stopping } from './committer.ts';
@@ -53,7 +53,7 @@ export function startCaptureWorker({ db, redis, concurrency, broadcast, metrics,
       concurrency: name === 'capture' ? concurrency : LARGE_CONCURRENCY,
       settings: { backoffStrategy: (attempt) => Math.min(500 * 2 ** (attempt - 1), JOB_BACKOFF_CAP_MS) * (0.5 + Math.random() / 2) },
     });
-    worker.on('error', (error) => log.warn({ queue: name, error: describeError(error) }, 'Queue trouble'));
+    worker.on('error', (error) => isLost(error) || log.warn({ queue: name, error: describeError(error) }, 'Queue trouble'));
     worker.on('failed', (job, error) => log.error({ queue: name, job: job?.id, error: describeError(error) }, 'Job failed'));
     return worker;
   });
