@@ -116,12 +116,14 @@ chartSuite('values reach the processes', () => {
       'api.intakeMaxBytes': [2 ** 20, 2 ** 40],
       'worker.concurrency': [1, 1_000],
       'worker.jobLockMs': [1_000, 600_000],
+      'migrations.waitSeconds': [0, 600],
     };
     const others = ['api.resources.limits.memory=4Ti', 'metrics.prometheusRule.thresholds.redisMemoryPercent=29'];
     for (const i of [0, 1] as const) {
       const set = Object.entries(bounds).map(([path, pair]) => `${path}=${pair[i]}`);
       const manifests = await render(newestHelm(), { set: [...BUNDLED, ...others, ...set] });
       for (const role of ['api', 'worker'] as const) expect(readConfig(environmentOf(manifests, podOf(manifests, 'Deployment', `-${role}`).container), role)).toBeDefined();
+      expect(readConfig(environmentOf(manifests, podOf(manifests, 'Job', '').container), 'migrate')).toMatchObject({ migrateWaitMs: i * 600_000 });
       const beyond = Object.entries(bounds).map(([path, pair]) => `${path}=${pair[i] + (i === 0 ? -1 : 1)}`);
       const refusal = await render(newestHelm(), { set: [...BUNDLED, ...others, ...beyond] }).then(() => '', String);
       for (const path of Object.keys(bounds)) expect(refusal, path).toContain(`'/${path.replaceAll('.', '/')}'`);
