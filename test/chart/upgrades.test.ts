@@ -64,6 +64,9 @@ eachHelm('upgrades', (helm) => {
 
     test('is left to the autoscaler where server-side apply has it that it set it, as a conflict would fail the upgrade', async () => {
       expect(await replicas(7, [APPLY, SCALED, STATUS], AUTOSCALED)).toEqual([undefined, undefined]);
+      expect(await replicas(7, [APPLY_WITH_REPLICAS, SCALED], AUTOSCALED)).toEqual([undefined, undefined]);
+      // Of a Deployment that never had it the API server notes nobody.
+      expect(await replicas(7, [APPLY, STATUS], AUTOSCALED)).toEqual([undefined, undefined]);
     });
 
     test('is said with every three-way merge, as what it was at first would be taken away otherwise', async () => {

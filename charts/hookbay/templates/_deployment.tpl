@@ -81,7 +81,7 @@ spec:
 {{/*
 The number of pods, as text. Where an autoscaler or a hand decides, it is the number that there is: were it left
 out of a manifest that had it, Kubernetes would take 1 for it. It is left out where nothing is there yet, or
-where server-side apply tells that somebody else has set it and would not let us. Takes (list $ role).
+where server-side apply tells that it is not ours alone: saying it could be a conflict then. Takes (list $ role).
 */}}
 {{- define "hookbay.replicas" -}}
 {{- $root := index . 0 -}}
@@ -91,13 +91,14 @@ where server-side apply tells that somebody else has set it and would not let us
 {{- else -}}
 {{- $live := lookup "apps/v1" "Deployment" $root.Release.Namespace (printf "%s-%s" (include "hookbay.fullname" $root) (index . 1)) | default dict -}}
 {{- $applied := false -}}
+{{- $ours := false -}}
 {{- $foreign := false -}}
 {{- range dig "metadata" "managedFields" list $live -}}
 {{- $fields := dig "fieldsV1" "f:spec" dict . -}}
-{{- if and (eq .operation "Apply") (hasKey $fields "f:template") }}{{ $applied = true }}
+{{- if and (eq .operation "Apply") (hasKey $fields "f:template") }}{{ $applied = true }}{{ $ours = hasKey $fields "f:replicas" }}
 {{- else if hasKey $fields "f:replicas" }}{{ $foreign = true }}{{ end -}}
 {{- end -}}
-{{- if not (and $applied $foreign) }}{{ dig "spec" "replicas" "" $live }}{{ end -}}
+{{- if or (not $applied) (and $ours (not $foreign)) }}{{ dig "spec" "replicas" "" $live }}{{ end -}}
 {{- end -}}
 {{- end -}}
 
