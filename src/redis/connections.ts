@@ -63,9 +63,11 @@ function logOutages(redis: Redis, role: RedisRole, config: RedisConfig, log: Log
   redis.on('end', () => down.delete(redis));
 }
 
-const LOST_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']);
+const LOST_CODES = new Set([
+  'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN',
+]);
 
-/** Whether a connection was lost or could not be made: `openRedis` says so, once an outage, for all who share a connection. */
+/** Whether a connection was lost or could not be made, of which `openRedis` tells the log once an outage. */
 export function isLost(error: Error & { code?: string }): boolean {
   return LOST_CODES.has(error.code ?? '') || /^(Connection is closed|Socket timeout)\./.test(error.message);
 }

@@ -22,7 +22,7 @@ const UNAVAILABLE_ERRNOS = new Set([
   1836, 1927, 1969, 3024, 3100, 4031,
 ]);
 
-/** Accounts, their rights and databases: access denied (to a database, at all, to a table, to an operation), unknown database, how to log in. */
+/** Access denied (to a database, at all, to a table, to an operation), unknown database, how to log in. */
 const REFUSED_ACCESS_ERRNOS = new Set([1044, 1045, 1049, 1142, 1227, 1251, 1698]);
 
 export function isDuplicateKey(error: unknown): boolean {
