@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { UserError } from './errors.ts';
+import { MisconfigurationError } from './errors.ts';
 import { parsePlans, type Plans } from './plans.ts';
 import {
   BASE_URL,
@@ -87,6 +87,8 @@ export interface Config {
   workerConcurrency: number;
   /** A dead worker's jobs are taken over after about this long. */
   jobLockMs: number;
+  /** How long the role `migrate` waits for a database that can't be reached. */
+  migrateWaitMs: number;
   /** How long an expired endpoint stays readable for its owner before it is removed. */
   expiredGraceHours: number;
   dataDir: string;
@@ -99,7 +101,7 @@ type Env = Record<string, string | undefined>;
 /**
  * Reads every setting from the environment. An empty value counts as unset.
  *
- * @throws UserError naming each refused variable and what it must be
+ * @throws MisconfigurationError naming each refused variable and what it must be
  */
 export function readConfig(env: Env, role: Role): Config {
   const problems: string[] = [];
@@ -175,6 +177,7 @@ export function readConfig(env: Env, role: Role): Config {
     },
     workerConcurrency: get(integer('WORKER_CONCURRENCY', 1, 1000), 64),
     jobLockMs: get(integer('JOB_LOCK_MS', 1000, 600_000), 30_000),
+    migrateWaitMs: 1_000 * get(integer('MIGRATE_WAIT_SECONDS', 0, 600), 0),
     expiredGraceHours: get(integer('EXPIRED_GRACE_HOURS', 0, 8_760), 24),
     dataDir: get(text('DATA_DIR', 'a folder'), '.hookbay'),
     external: {
@@ -185,7 +188,7 @@ export function readConfig(env: Env, role: Role): Config {
 
   if (!plans.has(defaultPlan) && !env['DEFAULT_PLAN']) problems.push(`DEFAULT_PLAN must be one of ${[...plans.keys()].join(', ')}`);
   problems.push(...keyProblems(env, role));
-  if (problems.length > 0) throw new UserError(`Hookbay cannot start:\n${problems.join('\n')}`);
+  if (problems.length > 0) throw new MisconfigurationError(`Hookbay cannot start:\n${problems.join('\n')}`);
   return config;
 }
 

@@ -3,6 +3,9 @@ import createError from 'http-errors';
 /** An error that the person at the keyboard can mend; its message says how, and is shown without a stack. */
 export class UserError extends Error {}
 
+/** A setting, an account or a server's setting is wrong: the same run would end the same again. */
+export class MisconfigurationError extends UserError {}
+
 /** Seconds that a sender is asked to wait after a 503. */
 export const RETRY_AFTER_SECONDS = 2;
 

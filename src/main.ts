@@ -1,7 +1,6 @@
 import { readConfig, ROLES, type Config, type Role } from './config.ts';
-import { UserError } from './errors.ts';
+import { MisconfigurationError, UserError } from './errors.ts';
 import { createLog, describeError, logConsole, type Log } from './log.ts';
-import { largestBody } from './plans.ts';
 import { createResources, type Resources } from './resources.ts';
 
 /*
@@ -19,6 +18,9 @@ const USAGE = `usage: main.ts <role>
 
 const TAKES_ARGUMENTS: Role[] = ['token', 'dead-letters', 'healthcheck'];
 
+/** How the role "migrate" ends where trying again is in vain (EX_CONFIG of sysexits.h): whoever runs it need not. */
+const MISCONFIGURED = 78;
+
 await main();
 
 async function main(): Promise<void> {
@@ -30,7 +32,7 @@ async function main(): Promise<void> {
   try {
     await run(role, readConfig(process.env, role), args);
   } catch (error) {
-    fail(error);
+    fail(error, role === 'migrate' && error instanceof MisconfigurationError ? MISCONFIGURED : 1);
   }
 }
 
@@ -62,21 +64,20 @@ async function start(role: Role, config: Config, args: string[], resources: Reso
 
 /** Who runs a command hears what to do about a database that is away, not where in the program that was noticed. */
 async function withDatabase({ mysql }: Config, command: Promise<void>): Promise<void> {
-  const { isMisdirected } = await import('./store/sql-errors.ts');
+  const { isMisdirected, isRefusedAccess } = await import('./store/sql-errors.ts');
   await command.catch((error: unknown) => {
     if (!isMisdirected(error)) throw error;
-    throw new UserError(`The database at ${mysql.host}:${mysql.port} can't be used: ${(error as Error).message}. MYSQL_URL, or MYSQL_HOST and those beside it, say where it is and whose it is.`);
+    const Kind = isRefusedAccess(error) ? MisconfigurationError : UserError;
+    throw new Kind(`The database at ${mysql.host}:${mysql.port} can't be used: ${(error as Error).message}. MYSQL_URL, or MYSQL_HOST and those beside it, say where it is and whose it is.`);
   });
 }
 
 async function runMigrations(config: Config, resources: Resources, log: Log): Promise<void> {
   const { openDatabase } = await import('./store/database.ts');
-  const { checkPacketSize, migrate } = await import('./store/migrations.ts');
+  const command = await import('./commands/migrate.ts');
   // Changing a large table takes its time.
   const db = resources.add(openDatabase(config.mysql, 0), (database) => database.close());
-  await checkPacketSize(db, largestBody(config.plans));
-  const ran = await migrate(db);
-  log.info({ ran }, ran.length === 0 ? 'The schema is up to date' : 'Migrated');
+  await command.runMigrations(db, config.plans, config.migrateWaitMs, log);
   await resources.close();
 }
 
@@ -141,9 +142,9 @@ function describeCrash(log: Log): void {
   });
 }
 
-function fail(error: unknown): never {
+function fail(error: unknown, exitCode = 1): never {
   // An error whose message tells the user what to do needs no stack under it.
   const text = error instanceof Error && !(error instanceof UserError) ? error.stack : error instanceof Error ? error.message : String(error);
   process.stderr.write(`${text}\n`);
-  process.exit(1);
+  process.exit(exitCode);
 }

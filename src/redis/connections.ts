@@ -30,7 +30,10 @@ const ROLE_OPTIONS: Record<RedisRole, RedisOptions> = {
 
 const ANSWER_MS = 1_000;
 
-/** Opens a connection that reconnects for ever; its errors are logged, once an outage. */
+/** Connections of a store that lost it: of all of them the log hears once an outage. */
+const lost = new WeakMap<RedisConfig, Set<Redis>>();
+
+/** Opens a connection that reconnects without end; an outage is logged once for all that have this `config`. */
 export function openRedis(config: RedisConfig, role: RedisRole, log: Log): Redis {
   const options: RedisOptions = {
     ...ROLE_OPTIONS[role],
@@ -45,16 +48,30 @@ export function openRedis(config: RedisConfig, role: RedisRole, log: Log): Redis
   if (config.password !== undefined) options.password = config.password;
   Object.assign(options, tlsOptions(config));
   const redis = new Redis({ ...options, replyMapping: 'legacy' });
-  let down = false;
+  logOutages(redis, role, config, log);
+  return redis;
+}
+
+function logOutages(redis: Redis, role: RedisRole, config: RedisConfig, log: Log): void {
+  const down = lost.get(config) ?? new Set();
+  lost.set(config, down);
   redis.on('error', (error: Error) => {
-    if (!down) log.warn({ redis: role, error: describeError(error) }, 'Redis is not reachable; reconnecting');
-    down = true;
+    if (down.size === 0) log.warn({ redis: role, error: describeError(error) }, 'Redis is not reachable; reconnecting');
+    down.add(redis);
   });
   redis.on('ready', () => {
-    if (down) log.info({ redis: role }, 'Redis is back');
-    down = false;
+    if (down.delete(redis) && down.size === 0) log.info('Redis is back');
   });
-  return redis;
+  redis.on('end', () => down.delete(redis));
+}
+
+const LOST_CODES = new Set([
+  'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN',
+]);
+
+/** Whether a connection was lost or could not be made, of which `openRedis` tells the log once an outage. */
+export function isLost(error: Error & { code?: string }): boolean {
+  return LOST_CODES.has(error.code ?? '') || /^(Connection is closed|Socket timeout)\./.test(error.message);
 }
 
 /** An address is no server name, and Node throws where it is given for one. */

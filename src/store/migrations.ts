@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import * as init from '../../migrations/001_init.ts';
 import * as endpointCounts from '../../migrations/003_endpoint_counts.ts';
-import { UserError } from '../errors.ts';
+import { MisconfigurationError, UserError } from '../errors.ts';
 import type { Database } from './database.ts';
 
 /** In order, under names that stay the same in TypeScript and in the built image. */
@@ -66,14 +66,14 @@ export async function pendingMigrations(db: Database): Promise<string[]> {
 /**
  * The largest request must fit into one packet to the database.
  *
- * @throws UserError that says what to raise or lower
+ * @throws MisconfigurationError that says what to raise or lower
  */
 export async function checkPacketSize(db: Database, largestBody: number): Promise<void> {
   const [rows] = await db.pool.query('SELECT @@max_allowed_packet AS bytes');
   const bytes = Number((rows as { bytes: number }[])[0]?.bytes);
   const needed = Math.ceil(Math.max(PACKET_PER_BODY * largestBody, PACKET_OF_ROWS) + ROOM_BESIDE);
   if (bytes < needed) {
-    throw new UserError(
+    throw new MisconfigurationError(
       `max_allowed_packet of the database is ${bytes} bytes, but a plan accepts bodies of ${largestBody} bytes: ` +
         `set it to ${needed} or more, or lower maxRequestSize in PLANS`,
     );

@@ -22,6 +22,9 @@ const UNAVAILABLE_ERRNOS = new Set([
   1836, 1927, 1969, 3024, 3100, 4031,
 ]);
 
+/** Access denied (to a database, at all, to a table, to an operation), unknown database, how to log in. */
+const REFUSED_ACCESS_ERRNOS = new Set([1044, 1045, 1049, 1142, 1227, 1251, 1698]);
+
 export function isDuplicateKey(error: unknown): boolean {
   return asSqlError(error)?.errno === DUPLICATE_KEY;
 }
@@ -51,10 +54,18 @@ export function isConnectionError(error: unknown): boolean {
   return sqlError !== undefined && (sqlError.fatal === true || sqlError.sqlState === undefined || sqlError.errno === 1290);
 }
 
+/**
+ * Whether the database is there and refuses the account, its rights, the database's name or how it is spoken to:
+ * what passes only when somebody changes something.
+ */
+export function isRefusedAccess(error: unknown): boolean {
+  const { code, errno } = asSqlError(error) ?? {};
+  return REFUSED_ACCESS_ERRNOS.has(errno ?? 0) || code === 'HANDSHAKE_NO_SSL_SUPPORT' || code === 'HANDSHAKE_SSL_ERROR';
+}
+
 /** Whether the way to the database, the account or the database's name is wrong: what settings say, rather than what was asked for. */
 export function isMisdirected(error: unknown): boolean {
-  const sqlError = asSqlError(error);
-  return isConnectionError(error) || /^ER_(ACCESS_DENIED|DBACCESS_DENIED|BAD_DB)_ERROR$/.test(sqlError?.code ?? '');
+  return isConnectionError(error) || isRefusedAccess(error);
 }
 
 /** Whether the database can't answer now, though the same statement may work later. */

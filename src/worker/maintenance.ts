@@ -5,7 +5,7 @@ import { SWEPT_KINDS, type WorkerMetrics } from '../metrics.ts';
 import type { Plans } from '../plans.ts';
 import { findQueued, openCaptureQueues, removeLargeBody } from '../queue/capture-queue.ts';
 import { MAINTENANCE_QUEUE, openMaintenanceQueue, prepareMaintenance, requestSweep } from '../queue/maintenance-queue.ts';
-import { answers } from '../redis/connections.ts';
+import { answers, isLost } from '../redis/connections.ts';
 import { stopCaptures } from '../redis/endpoint-keys.ts';
 import { removeWrongPlans, type UserPlan } from '../redis/plan-copies.ts';
 import { reconcileQuota } from '../redis/quota.ts';
@@ -36,7 +36,7 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
   let stopped = false;
 
   const worker = new Worker(MAINTENANCE_QUEUE, run, { ...queueWorker, concurrency: 1 });
-  worker.on('error', (error) => log.warn({ queue: worker.name, error: describeError(error) }, 'Queue trouble'));
+  worker.on('error', (error) => isLost(error) || log.warn({ queue: worker.name, error: describeError(error) }, 'Queue trouble'));
   worker.on('failed', (_job, error) => log.error({ queue: worker.name, error: describeError(error) }, 'Sweep failed; the next one takes up its work'));
   prepareMaintenance(maintenance).catch((error: unknown) => log.warn({ error: describeError(error) }, 'Sweeps not scheduled'));
 

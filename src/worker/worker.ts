@@ -5,7 +5,7 @@ import { decodeBatch, type CaptureBatchJob } from '../domain/capture-batch.ts';
 import { describeError, type Log } from '../log.ts';
 import type { WorkerMetrics } from '../metrics.ts';
 import { CAPTURE_QUEUES, openCaptureQueues, readLargeBody, removeLargeBody } from '../queue/capture-queue.ts';
-import { answers } from '../redis/connections.ts';
+import { answers, isLost } from '../redis/connections.ts';
 import { stopCaptures } from '../redis/endpoint-keys.ts';
 import type { Database } from '../store/database.ts';
 import { findStoredBatches } from '../store/capture-batches.ts';
@@ -66,7 +66,7 @@ export function startCaptureWorker({ db, redis, redisPrefix, concurrency, broadc
       concurrency: name === 'capture' ? concurrency : LARGE_CONCURRENCY,
       settings: { backoffStrategy: (attempt) => Math.min(500 * 2 ** (attempt - 1), JOB_BACKOFF_CAP_MS) * (0.5 + Math.random() / 2) },
     });
-    worker.on('error', (error) => log.warn({ queue: name, error: describeError(error) }, 'Queue trouble'));
+    worker.on('error', (error) => isLost(error) || log.warn({ queue: name, error: describeError(error) }, 'Queue trouble'));
     worker.on('failed', (job, error) => log.error({ queue: name, job: job?.id, error: describeError(error) }, 'Job failed'));
     return worker;
   });

@@ -39,10 +39,10 @@ eachHelm('complaints about charts', (helm) => {
       const manifests = await render(helm, { file: 'given-values.yaml' });
       const reference = podOf(manifests, 'Job', '-migrate').container.env?.find(({ name }) => name === 'MYSQL_PASSWORD')?.valueFrom?.secretKeyRef;
       const copy = one(manifests, 'Secret', '-migrate');
-      expect(reference).toEqual({ name: copy.metadata.name, key: 'mysql-password' });
+      expect(reference).toEqual({ name: copy.metadata.name, key: 'mysql-external-password' });
       expect(hooksOf(copy)).toEqual(['pre-install', 'pre-upgrade']);
       expect(copy.metadata.annotations).toMatchObject({ 'helm.sh/hook-weight': '-10', 'helm.sh/hook-delete-policy': 'before-hook-creation,hook-succeeded' });
-      expect(copy.data).toEqual({ 'mysql-password': one(manifests, 'Secret', 'hookbay').data?.['mysql-password'] });
+      expect(copy.data).toEqual({ 'mysql-external-password': one(manifests, 'Secret', 'hookbay').data?.['mysql-external-password'] });
     });
 
     test('a plain Job gets another name when its spec changes, and only then', async () => {
@@ -74,7 +74,8 @@ eachHelm('complaints about charts', (helm) => {
     const NAME = 'hb-hookbay';
     const dataOf = async (options: RenderOptions): Promise<Record<string, string>> => one(await render(helm, options), 'Secret', 'hookbay').data ?? {};
     const inCluster = async (data: Record<string, string> | undefined, set = BUNDLED): Promise<Record<string, string>> => {
-      const cluster = await startFakeCluster(NAME, data);
+      // Without any `data`, as a Secret is that somebody emptied.
+      const cluster = await startFakeCluster([{ apiVersion: 'v1', kind: 'Secret', metadata: { name: NAME }, ...(data && { data }) }]);
       onTestFinished(() => cluster.close());
       return dataOf({ set, args: ['--dry-run=server', '--disable-openapi-validation'], env: { KUBECONFIG: cluster.kubeconfig } });
     };

@@ -28,7 +28,7 @@ test('the schema and values.yaml know the same values', () => {
   const values = parse(readFileSync(`${CHART}/values.yaml`, 'utf8')) as Record<string, unknown>;
   const get = (path: string): unknown => path.split('.').reduce<unknown>((node, name) => (node as Record<string, unknown> | null)?.[name], values);
   // Left to Kubernetes where they are not set; `enabled` is a parent chart's.
-  const optional = /^enabled$|\.resources\.|^(api|worker)\.probes\.|\.timeouts\./;
+  const optional = /^enabled$|\.resources\.|^(api|worker)\.probes\.|\.timeouts\.|\.behavior\./;
   expect(pathsOfSchema(schema).filter((path) => !optional.test(path) && get(path) === undefined)).toEqual([]);
 });
 
@@ -40,7 +40,7 @@ chartSuite('values reach the processes', () => {
     const [, table = ''] = /### Configuration\n([\s\S]*?)\n\n(?:Plans|#)/.exec(readFileSync('README.md', 'utf8')) ?? [];
     const settings = [...table.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, cell]) => [...(cell ?? '').matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name]) => name as string));
     const keys = [['auth.jwt.jwksUrl=https://id/keys'], ['auth.jwt.publicKey.existingSecret=k'], []];
-    const renders = await Promise.all(keys.map((set) => render(newestHelm(), { set: [...EXTERNAL, 'redis.username.value=u', 'redis.password.value=p', ...set], json: ['plans={"free":{}}'] })));
+    const renders = await Promise.all(keys.map((set) => render(newestHelm(), { set: [...EXTERNAL, 'redis.username.value=u', 'redis.password.value=p', 'auth.jwt.issuer=i', 'auth.jwt.audience=a', ...set], json: ['plans={"free":{}}'] })));
     const set = new Set(podsOf(renders.flat()).flatMap(({ spec }) => spec.containers.flatMap(({ env }) => (env ?? []).map(({ name }) => name))));
     expect(settings.length).toBeGreaterThan(30);
     expect(settings.filter((name) => !set.has(name) && !NOT_SET.includes(name))).toEqual([]);
@@ -92,7 +92,7 @@ chartSuite('values reach the processes', () => {
     [[...BUNDLED, 'nameOverride=Web_Hook'], /nameOverride/],
     [[...BUNDLED, 'fullnameOverride=2nd'], /fullnameOverride/],
     [[...BUNDLED, 'httpRoute.timeouts.request=45s'], /httpRoute\.timeouts\.request must be 0s or more than 45s/],
-    [[...BUNDLED, 'api.intakeMaxBytes=600000000'], /api\.intakeMaxBytes must be at most half/],
+    [[...BUNDLED, 'api.intakeMaxBytes=600000000'], /api\.intakeMaxBytes and api\.answerMaxBytes together must be at most half/],
     [[...BUNDLED, 'metrics.podMonitor.enabled=true', 'metrics.serviceMonitor.enabled=true'], /exclude each other, since every sample would count twice/],
     [[...BUNDLED, 'redis.memoryRefusePercent=60'], /redisMemoryPercent must be below redis\.memoryRefusePercent/],
     [[...BUNDLED, 'api.podLabels.app\\.kubernetes\\.io/component=x'], /api\.podLabels must not set app\.kubernetes\.io\/component/],
@@ -116,12 +116,14 @@ chartSuite('values reach the processes', () => {
       'api.intakeMaxBytes': [2 ** 20, 2 ** 40],
       'worker.concurrency': [1, 1_000],
       'worker.jobLockMs': [1_000, 600_000],
+      'migrations.waitSeconds': [0, 600],
     };
     const others = ['api.resources.limits.memory=4Ti', 'metrics.prometheusRule.thresholds.redisMemoryPercent=29'];
     for (const i of [0, 1] as const) {
       const set = Object.entries(bounds).map(([path, pair]) => `${path}=${pair[i]}`);
       const manifests = await render(newestHelm(), { set: [...BUNDLED, ...others, ...set] });
       for (const role of ['api', 'worker'] as const) expect(readConfig(environmentOf(manifests, podOf(manifests, 'Deployment', `-${role}`).container), role)).toBeDefined();
+      expect(readConfig(environmentOf(manifests, podOf(manifests, 'Job', '').container), 'migrate')).toMatchObject({ migrateWaitMs: i * 600_000 });
       const beyond = Object.entries(bounds).map(([path, pair]) => `${path}=${pair[i] + (i === 0 ? -1 : 1)}`);
       const refusal = await render(newestHelm(), { set: [...BUNDLED, ...others, ...beyond] }).then(() => '', String);
       for (const path of Object.keys(bounds)) expect(refusal, path).toContain(`'/${path.replaceAll('.', '/')}'`);
@@ -146,6 +148,17 @@ chartSuite('values reach the processes', () => {
     expect(spec).toMatchObject({ priorityClassName: '1e3' });
     const bundled = await render(newestHelm(), { set: [...BUNDLED, 'redis.bundled.persistence.storageClass=-'] });
     expect(JSON.stringify(one(bundled, 'StatefulSet', '-redis').spec)).toContain('"storageClassName":"-"');
+  });
+
+  test('the pods of the defaults ask for what README.md says', async () => {
+    const manifests = await render(newestHelm(), { set: BUNDLED });
+    const millicores = podsOf(manifests).flatMap(({ owner, spec }) => {
+      const { cpu = '' } = spec.containers[0]?.resources?.requests ?? {};
+      return owner.kind === 'Job' || owner.kind === 'Pod' ? [] : [Number(cpu.replace('m', '')) * Number(specOf(owner, 'replicas'))];
+    });
+    const sum = millicores.reduce((total, one) => total + one) / 1000;
+    expect(readFileSync(`${CHART}/README.md`, 'utf8')).toContain(`${sum} cores and 3.5 GiB with both bundled stores`);
+    expect(sum).toBeLessThanOrEqual(0.6);
   });
 
   describe('helm test', () => {

@@ -1,8 +1,14 @@
 import { spawn } from 'node:child_process';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createServer, type AddressInfo } from 'node:net';
+import { createInterface } from 'node:readline';
+import { createConnection } from 'mysql2/promise';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { MisconfigurationError } from '../../src/errors.ts';
+import { connectionOptions } from '../../src/local/servers.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { checkPacketSize, migrate, pendingMigrations } from '../../src/store/migrations.ts';
 import { closing, openEnvironment, type Environment } from '../support/environment.ts';
+import { startProxy } from '../support/proxy.ts';
 
 let environment: Environment;
 beforeAll(async () => {
@@ -69,19 +75,69 @@ test('the role "migrate" does it and ends with 0, and says what is wrong otherwi
 });
 
 test('a database whose packets are too small for the largest plan is refused with what to set', async () => {
+  await expect(checkPacketSize(environment.db, 64 * 1024 * 1024)).rejects.toBeInstanceOf(MisconfigurationError);
   await expect(checkPacketSize(environment.db, 64 * 1024 * 1024)).rejects.toThrow(/max_allowed_packet.*set it to 95\d{6} or more/);
   await expect(checkPacketSize(environment.db, 32 * 1024 * 1024)).resolves.toBeUndefined();
 });
 
-function runMigrate(extra: Record<string, string>): Promise<{ code: number | null; output: string }> {
+/** `onWaiting` is called with the reason when the process says that it waits. */
+function runMigrate(extra: Record<string, string>, onWaiting?: (why: string) => void): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, ['src/main.ts', 'migrate'], { env: { ...process.env, ...environment.env, ...extra } });
     let output = '';
-    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      output += `${line}\n`;
+      const { msg, error } = JSON.parse(line) as { msg: string; error?: { code: string } };
+      if (msg.startsWith('Waiting for the database')) onWaiting?.(error?.code ?? '');
+    });
     child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
-    child.on('exit', (code) => resolve({ code, output }));
+    child.on('close', (code) => resolve({ code, output }));
   });
 }
+
+test('a database that can be reached a little later is waited for, and so is an account that is made a little later', async () => {
+  await emptyDatabase();
+  // A port that is free until the proxy listens there.
+  const free = createServer();
+  const port = await new Promise<number>((resolve) => free.listen(0, '127.0.0.1', () => resolve((free.address() as AddressInfo).port)));
+  await new Promise((resolve) => free.close(resolve));
+  const admin = await createConnection(connectionOptions(inject('mysql')));
+  onTestFinished(() => admin.end());
+  const user = `late_${port}`;
+  onTestFinished(async () => void (await admin.query(`DROP USER IF EXISTS '${user}'@'%'`)));
+  const waits: string[] = [];
+  const { code, output } = await runMigrate(
+    { MYSQL_HOST: '127.0.0.1', MYSQL_PORT: String(port), MYSQL_USER: user, MYSQL_PASSWORD: 'late', MIGRATE_WAIT_SECONDS: '600', LOG_LEVEL: 'info' },
+    (why) => {
+      waits.push(why);
+      if (why === 'ECONNREFUSED') void startProxy(environment.config.mysql.port, 0, port).then((proxy) => closing(proxy, (open) => open.close()));
+      else void admin.query(`GRANT ALL ON ${environment.config.mysql.database}.* TO '${user}'@'%' IDENTIFIED BY 'late'`);
+    },
+  );
+  expect([code, waits], output).toEqual([0, ['ECONNREFUSED', 'ER_ACCESS_DENIED_ERROR']]);
+  expect(await tables()).toEqual(TABLES);
+});
+
+test.each([
+  ['a password that is refused', { MYSQL_PASSWORD: 'wrong', MIGRATE_WAIT_SECONDS: '2' }, 78, /Access denied for user/],
+  ['a database that there is none of', { MYSQL_DATABASE: 'hookbay_none' }, 78, /Unknown database|Access denied/],
+  ['a setting that is refused', { MIGRATE_WAIT_SECONDS: 'long' }, 78, /MIGRATE_WAIT_SECONDS must be/],
+  ['a server that is not there', { MYSQL_HOST: '127.0.0.1', MYSQL_PORT: '1', MIGRATE_WAIT_SECONDS: '2' }, 1, /ECONNREFUSED/],
+])('%s ends "migrate" with the code for what does not pass by itself, or for what may: %j → %i', async (_what, extra, code, message) => {
+  expect(await runMigrate(extra)).toEqual({ code, output: expect.stringMatching(message) });
+});
+
+test('an account that may not change the schema is a refusal, too', async () => {
+  await emptyDatabase();
+  const admin = await createConnection(connectionOptions(inject('mysql')));
+  const user = `reader_${process.pid}`;
+  onTestFinished(async () => {
+    await admin.query(`DROP USER IF EXISTS '${user}'@'%'`);
+    await admin.end();
+  });
+  await admin.query(`GRANT SELECT, INSERT ON ${environment.config.mysql.database}.* TO '${user}'@'%' IDENTIFIED BY 'reader'`);
+  expect(await runMigrate({ MYSQL_USER: user, MYSQL_PASSWORD: 'reader' })).toEqual({ code: 78, output: expect.stringMatching(/command denied to user/) });
+});
 
 test.each([
   ['migrate', 'nobody is there', { MYSQL_HOST: '127.0.0.1', MYSQL_PORT: '1' }, /^The database at 127\.0\.0\.1:1 can't be used: connect ECONNREFUSED .*MYSQL_URL, or MYSQL_HOST/],

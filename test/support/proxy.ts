@@ -17,8 +17,11 @@ export interface Proxy {
   close(): void;
 }
 
-/** @param delayMs how much later than it was sent everything gets to the server */
-export async function startProxy(targetPort: number, delayMs = 0): Promise<Proxy> {
+/**
+ * @param delayMs how much later than it was sent everything gets to the server
+ * @param port where it listens; 0 = any that is free
+ */
+export async function startProxy(targetPort: number, delayMs = 0, port = 0): Promise<Proxy> {
   const pairs = new Set<[Socket, Socket]>();
   let refusing = false;
   let lost: { text: string; onLost: () => void } | undefined;
@@ -47,7 +50,7 @@ export async function startProxy(targetPort: number, delayMs = 0): Promise<Proxy
       });
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const address = server.address();
   const silenced: Socket[] = [];
   return {

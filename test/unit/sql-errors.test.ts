@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isConnectionError, isDatabaseError, isRefusedData, isUnavailable, mayBeTheData } from '../../src/store/sql-errors.ts';
+import { isConnectionError, isDatabaseError, isMisdirected, isRefusedAccess, isRefusedData, isUnavailable, mayBeTheData } from '../../src/store/sql-errors.ts';
 
 const error = (message: string, fields: object): Error => Object.assign(new Error(message), fields);
 
@@ -60,4 +60,19 @@ describe('none of the database', () => {
     expect([isDatabaseError(other), isUnavailable(other), isRefusedData(other)]).toEqual([false, false, false]);
     expect([isConnectionError(other), mayBeTheData(other)]).toEqual([false, false]);
   });
+});
+
+test.each([
+  error('password', { code: 'ER_ACCESS_DENIED_ERROR', errno: 1045, sqlState: '28000' }),
+  error('database', { code: 'ER_BAD_DB_ERROR', errno: 1049, sqlState: '42000' }),
+  error('right', { code: 'ER_TABLEACCESS_DENIED_ERROR', errno: 1142, sqlState: '42000' }),
+  error('no TLS', { code: 'HANDSHAKE_NO_SSL_SUPPORT', fatal: true }),
+  error('certificate', { code: 'HANDSHAKE_SSL_ERROR', fatal: true }),
+])('refused access, which does not pass by itself: %s', (refusal) => {
+  expect([isRefusedAccess(refusal), isMisdirected(refusal)]).toEqual([true, true]);
+});
+
+test('a server that is not there refuses nothing', () => {
+  const outage = error('connect ECONNREFUSED', { code: 'ECONNREFUSED', fatal: true });
+  expect([isRefusedAccess(outage), isMisdirected(outage)]).toEqual([false, true]);
 });

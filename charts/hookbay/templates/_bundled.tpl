@@ -10,7 +10,7 @@ apiVersion: v1
 kind: Service
 metadata:
   name: {{ $name }}
-  namespace: {{ $root.Release.Namespace }}
+  namespace: {{ $root.Release.Namespace | quote }}
   labels:
     {{- include "hookbay.labels" $labels | nindent 4 }}
 spec:
@@ -24,7 +24,7 @@ apiVersion: apps/v1
 kind: StatefulSet
 metadata:
   name: {{ $name }}
-  namespace: {{ $root.Release.Namespace }}
+  namespace: {{ $root.Release.Namespace | quote }}
   labels:
     {{- include "hookbay.labels" $labels | nindent 4 }}
 spec:
@@ -77,10 +77,14 @@ spec:
         {{- end }}
   {{- if .values.persistence.enabled }}
   volumeClaimTemplates:
-    - metadata:
+    # With what the API server would add, or every apply would find a difference.
+    - apiVersion: v1
+      kind: PersistentVolumeClaim
+      metadata:
         name: data
       spec:
         accessModes: [ReadWriteOnce]
+        volumeMode: Filesystem
         {{- with .values.persistence.storageClass }}
         storageClassName: {{ . | quote }}
         {{- end }}

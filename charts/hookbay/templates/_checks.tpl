@@ -3,7 +3,10 @@ What can't work is refused at render, in a sentence that says what to set; all o
 What values.schema.json can say is said there.
 */}}
 {{- define "hookbay.checks" -}}
-{{- $problems := concat (include "hookbay.checks.stores" . | fromYamlArray) (include "hookbay.checks.access" . | fromYamlArray) (include "hookbay.checks.workloads" . | fromYamlArray) (include "hookbay.checks.telemetry" . | fromYamlArray) -}}
+{{- $problems := list -}}
+{{- range list "stores" "access" "metadata" "references" "workloads" "pods" "network" "telemetry" "volumes" -}}
+{{- $problems = concat $problems (include (printf "hookbay.checks.%s" .) $ | fromYamlArray) -}}
+{{- end -}}
 {{- if $problems -}}
 {{- fail (printf "\n\nThese values can't work:\n  - %s\n" (join "\n  - " $problems)) -}}
 {{- end -}}
@@ -92,8 +95,8 @@ What values.schema.json can say is said there.
 {{- end }}
 {{- end }}
 {{- with include "hookbay.memoryLimit" .Values.api }}
-{{- if gt (mul 2 (int64 $.Values.api.intakeMaxBytes)) (int64 .) }}
-- api.intakeMaxBytes must be at most half of api.resources.limits.memory
+{{- if gt (mul 2 (add (int64 $.Values.api.intakeMaxBytes) (int64 $.Values.api.answerMaxBytes))) (int64 .) }}
+- api.intakeMaxBytes and api.answerMaxBytes together must be at most half of api.resources.limits.memory
 {{- end }}
 {{- end }}
 {{- range $name := list "INTERNAL_PORT" "PORT" }}
@@ -120,6 +123,29 @@ What values.schema.json can say is said there.
 {{- end }}
 {{- if ge (int64 .prometheusRule.thresholds.redisMemoryPercent) (int64 $.Values.redis.memoryRefusePercent) }}
 - metrics.prometheusRule.thresholds.redisMemoryPercent must be below redis.memoryRefusePercent, to warn before captures are refused
+{{- end }}
+{{- range $kind := list "serviceMonitor" "podMonitor" }}
+{{- $monitor := get $.Values.metrics $kind }}
+{{- range $name := list "interval" "scrapeTimeout" }}
+{{- if and $monitor.enabled (not (regexMatch "^([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$" (get $monitor $name))) }}
+- {{ printf "metrics.%s.%s must be a duration as Prometheus writes it, like 1m30s: the larger unit first" $kind $name | quote }}
+{{- end }}
+{{- end }}
+{{- if and $monitor.enabled (gt (include "hookbay.milliseconds" $monitor.scrapeTimeout | int64) (include "hookbay.milliseconds" $monitor.interval | int64)) }}
+- {{ printf "metrics.%s.scrapeTimeout must not be longer than its interval" $kind | quote }}
+{{- end }}
+{{- end }}
+{{- range $name, $value := .prometheusRule.alertLabels }}
+{{- if not (regexMatch "^[a-zA-Z_][a-zA-Z0-9_]*$" $name) }}
+- {{ printf "metrics.prometheusRule.alertLabels has %q, which is no name of a label of Prometheus" $name | quote }}
+{{- end }}
+{{- end }}
+{{- $alerts := list }}
+{{- range include "hookbay.alerts" $ | fromYamlArray }}{{ $alerts = append $alerts .name }}{{ end }}
+{{- range .prometheusRule.disabled }}
+{{- if not (has . $alerts) }}
+- {{ printf "metrics.prometheusRule.disabled names %q, and there is no such alert" . | quote }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end -}}

@@ -4,12 +4,11 @@
 {{- $role := index . 1 -}}
 {{- $values := get $root.Values $role -}}
 {{- $pod := dict "root" $root "component" $role "values" $values "serviceAccountName" (include "hookbay.serviceAccountName" $root) -}}
-{{- $autoscaled := or $values.autoscaling.enabled (dig "keda" "enabled" false $values) -}}
 apiVersion: apps/v1
 kind: Deployment
 metadata:
   name: {{ include "hookbay.fullname" $root }}-{{ $role }}
-  namespace: {{ $root.Release.Namespace }}
+  namespace: {{ $root.Release.Namespace | quote }}
   labels:
     {{- include "hookbay.labels" . | nindent 4 }}
   {{- with $values.annotations }}
@@ -17,8 +16,8 @@ metadata:
     {{- toYaml . | nindent 4 }}
   {{- end }}
 spec:
-  {{- if not $autoscaled }}
-  replicas: {{ $values.replicaCount }}
+  {{- with include "hookbay.replicas" . }}
+  replicas: {{ . }}
   {{- end }}
   revisionHistoryLimit: {{ $root.Values.revisionHistoryLimit }}
   strategy:
@@ -64,19 +63,43 @@ spec:
             - { name: internal, containerPort: 9090, protocol: TCP }
           startupProbe:
             httpGet: { path: /readyz, port: internal }
-            {{- toYaml $values.probes.startup | nindent 12 }}
+            {{- with $values.probes.startup }}{{ toYaml . | nindent 12 }}{{ end }}
           readinessProbe:
             httpGet: { path: /readyz, port: internal }
-            {{- toYaml $values.probes.readiness | nindent 12 }}
+            {{- with $values.probes.readiness }}{{ toYaml . | nindent 12 }}{{ end }}
           # The event loop alone: an outage of a shared store must not restart the fleet.
           livenessProbe:
             httpGet: { path: /livez, port: internal }
-            {{- toYaml $values.probes.liveness | nindent 12 }}
+            {{- with $values.probes.liveness }}{{ toYaml . | nindent 12 }}{{ end }}
           {{- if gt (int64 $values.preStopSleepSeconds) 0 }}
           lifecycle:
             preStop:
               sleep: { seconds: {{ $values.preStopSleepSeconds }} }
           {{- end }}
+{{- end -}}
+
+{{/*
+The number of pods, as text. Where an autoscaler or a hand decides, it is the number that there is: were it left
+out of a manifest that had it, Kubernetes would take 1 for it. It is left out where nothing is there yet, or
+where server-side apply tells that it is not ours alone: saying it could be a conflict then. Takes (list $ role).
+*/}}
+{{- define "hookbay.replicas" -}}
+{{- $root := index . 0 -}}
+{{- $values := get $root.Values (index . 1) -}}
+{{- if not (or $values.autoscaling.enabled (dig "keda" "enabled" false $values) (kindIs "invalid" $values.replicaCount)) -}}
+{{- $values.replicaCount -}}
+{{- else -}}
+{{- $live := lookup "apps/v1" "Deployment" $root.Release.Namespace (printf "%s-%s" (include "hookbay.fullname" $root) (index . 1)) | default dict -}}
+{{- $applied := false -}}
+{{- $ours := false -}}
+{{- $foreign := false -}}
+{{- range dig "metadata" "managedFields" list $live -}}
+{{- $fields := dig "fieldsV1" "f:spec" dict . -}}
+{{- if and (eq .operation "Apply") (hasKey $fields "f:template") }}{{ $applied = true }}{{ $ours = hasKey $fields "f:replicas" }}
+{{- else if hasKey $fields "f:replicas" }}{{ $foreign = true }}{{ end -}}
+{{- end -}}
+{{- if or (not $applied) (and $ours (not $foreign)) }}{{ dig "spec" "replicas" "" $live }}{{ end -}}
+{{- end -}}
 {{- end -}}
 
 {{/* Takes (list $ role). */}}
@@ -87,7 +110,7 @@ apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata:
   name: {{ include "hookbay.fullname" $root }}-{{ $role }}
-  namespace: {{ $root.Release.Namespace }}
+  namespace: {{ $root.Release.Namespace | quote }}
   labels:
     {{- include "hookbay.labels" . | nindent 4 }}
 spec:
@@ -108,7 +131,7 @@ apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
 metadata:
   name: {{ include "hookbay.fullname" $root }}-{{ $role }}
-  namespace: {{ $root.Release.Namespace }}
+  namespace: {{ $root.Release.Namespace | quote }}
   labels:
     {{- include "hookbay.labels" . | nindent 4 }}
 spec:

@@ -32,6 +32,8 @@
   value: {{ $values.rateLimits.verifyPerMinute | int64 | quote }}
 - name: INTAKE_MAX_BYTES
   value: {{ $values.api.intakeMaxBytes | int64 | quote }}
+- name: ANSWER_MAX_BYTES
+  value: {{ $values.api.answerMaxBytes | int64 | quote }}
 - name: REDIS_MEMORY_REFUSE_PERCENT
   value: {{ $values.redis.memoryRefusePercent | int64 | quote }}
 - name: LIVE_MAX_SOCKETS_PER_USER
@@ -59,8 +61,9 @@ says. Server-side apply refuses a list that has a name twice. Takes the list as 
 {{- $byName := dict -}}
 {{- $names := list -}}
 {{- range fromYamlArray . -}}
-{{- if not (hasKey $byName .name) }}{{ $names = append $names .name }}{{ end -}}
-{{- $_ := set $byName .name . -}}
+{{- $name := toString .name -}}
+{{- if not (hasKey $byName $name) }}{{ $names = append $names $name }}{{ end -}}
+{{- $_ := set $byName $name . -}}
 {{- end -}}
 {{- $list := list -}}
 {{- range $names }}{{ $list = append $list (get $byName .) }}{{ end -}}
@@ -85,7 +88,7 @@ to spare, so that it ends by itself and says so rather than by SIGKILL. Takes th
 - name: MYSQL_DATABASE
   value: {{ $mysql.database | quote }}
 {{ include "hookbay.env.username" (dict "root" .root "env" "MYSQL_USER" "credential" $mysql.username "fallback" "hookbay") }}
-{{ include "hookbay.env.credential" (dict "root" .root "env" "MYSQL_PASSWORD" "credential" $mysql.password "ownKey" "mysql-password" "ownSecret" .ownSecret) }}
+{{ include "hookbay.env.credential" (dict "root" .root "env" "MYSQL_PASSWORD" "credential" $mysql.password "ownKey" (include "hookbay.passwordKey" (list .root "mysql")) "ownSecret" .ownSecret) }}
 - name: MYSQL_TLS
   value: {{ $mysql.tls.enabled | quote }}
 - name: MYSQL_POOL_SIZE
@@ -112,7 +115,7 @@ to spare, so that it ends by itself and says so rather than by SIGKILL. Takes th
 {{ include "hookbay.env.username" (dict "root" . "env" "REDIS_USERNAME" "credential" $redis.username) }}
 {{- end }}
 {{- if include "hookbay.hasRedisPassword" . }}
-{{ include "hookbay.env.credential" (dict "root" . "env" "REDIS_PASSWORD" "credential" $redis.password "ownKey" "redis-password") }}
+{{ include "hookbay.env.credential" (dict "root" . "env" "REDIS_PASSWORD" "credential" $redis.password "ownKey" (include "hookbay.passwordKey" (list . "redis"))) }}
 {{- end }}
 {{- end -}}
 
@@ -135,10 +138,13 @@ to spare, so that it ends by itself and says so rather than by SIGKILL. Takes th
 {{- else -}}
 {{ include "hookbay.env.credential" (dict "root" . "env" "JWT_SECRET" "credential" $jwt.secret "ownKey" "jwt-secret") }}
 {{- end }}
-- name: JWT_ISSUER
-  value: {{ $jwt.issuer | quote }}
-- name: JWT_AUDIENCE
-  value: {{ $jwt.audience | quote }}
+{{- /* An empty value would be another manifest than the one that the API server keeps. */}}
+{{- range $name, $value := dict "JWT_AUDIENCE" $jwt.audience "JWT_ISSUER" $jwt.issuer }}
+{{- with $value }}
+- name: {{ $name }}
+  value: {{ . | quote }}
+{{- end }}
+{{- end }}
 - name: JWT_PLAN_CLAIM
   value: {{ $jwt.planClaim | quote }}
 {{- end -}}

@@ -25,6 +25,15 @@ activeDeadlineSeconds: {{ .Values.migrations.activeDeadlineSeconds }}
 {{- if not (kindIs "invalid" .Values.migrations.ttlSecondsAfterFinished) }}
 ttlSecondsAfterFinished: {{ .Values.migrations.ttlSecondsAfterFinished }}
 {{- end }}
+podFailurePolicy:
+  rules:
+    # What is misconfigured stays so, however often it is tried.
+    - action: FailJob
+      onExitCodes: { containerName: migrate, operator: In, values: [78] }
+    # A pod that had to leave its node was no try.
+    - action: Ignore
+      onPodConditions:
+        - { type: DisruptionTarget, status: "True" }
 template:
   metadata:
     labels:
@@ -47,5 +56,7 @@ template:
 {{- $root := index . 0 -}}
 {{ include "hookbay.env.mysql" (dict "root" $root "ownSecret" (index . 1)) }}
 {{ include "hookbay.env.plans" $root }}
+- name: MIGRATE_WAIT_SECONDS
+  value: {{ $root.Values.migrations.waitSeconds | int64 | quote }}
 {{- include "hookbay.env.extra" (list $root $root.Values.migrations) }}
 {{- end -}}

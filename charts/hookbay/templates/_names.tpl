@@ -10,8 +10,8 @@
 
 {{/* What a selector may hold, and all that it holds: it can never be changed. Takes (list $ component). */}}
 {{- define "hookbay.selectorLabels" -}}
-app.kubernetes.io/name: {{ index . 0 | include "hookbay.name" }}
-app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
+app.kubernetes.io/name: {{ index . 0 | include "hookbay.name" | quote }}
+app.kubernetes.io/instance: {{ (index . 0).Release.Name | quote }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end -}}
 
@@ -23,8 +23,8 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- define "hookbay.labels" -}}
 {{- $root := index . 0 -}}
 {{- $fixed := set (include "hookbay.selectorLabels" . | fromYaml) "app.kubernetes.io/managed-by" $root.Release.Service -}}
-{{- $version := $root.Values.image.tag | default $root.Chart.AppVersion | trunc 63 -}}
-{{- $chart := printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63 -}}
+{{- $version := $root.Values.image.tag | default $root.Chart.AppVersion | replace "+" "_" | trunc 63 | trimAll "-_." -}}
+{{- $chart := printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63 | trimAll "-_." -}}
 {{- merge $fixed $root.Values.commonLabels (dict "app.kubernetes.io/part-of" "hookbay" "app.kubernetes.io/version" $version "helm.sh/chart" $chart) | toYaml -}}
 {{- end -}}
 

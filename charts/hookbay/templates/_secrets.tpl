@@ -8,17 +8,35 @@ made up because nobody gave it. Keys that come from existing Secrets are not in 
 {{- if $jwt.publicKey.value }}{{ $_ := set $own "jwt-public-key" (dict "value" $jwt.publicKey.value) }}{{ end -}}
 {{- if $jwt.secret.value }}{{ $_ := set $own "jwt-secret" (dict "value" $jwt.secret.value) }}
 {{- else if eq (include "hookbay.jwtKind" .) "generated" }}{{ $_ := set $own "jwt-secret" (dict "length" 64) }}{{ end -}}
-{{- if .Values.mysql.password.value }}{{ $_ := set $own "mysql-password" (dict "value" .Values.mysql.password.value) }}
+{{- if .Values.mysql.password.value }}{{ $_ := set $own (include "hookbay.passwordKey" (list . "mysql")) (dict "value" .Values.mysql.password.value) }}
 {{- else if and .Values.mysql.bundled.enabled (not .Values.mysql.password.existingSecret) }}{{ $_ := set $own "mysql-password" (dict "length" 32) }}{{ end -}}
 {{- if .Values.mysql.bundled.enabled -}}
 {{- $root := .Values.mysql.bundled.rootPassword -}}
 {{- if $root.value }}{{ $_ := set $own "mysql-root-password" (dict "value" $root.value) }}
 {{- else if not $root.existingSecret }}{{ $_ := set $own "mysql-root-password" (dict "length" 32) }}{{ end -}}
 {{- end -}}
-{{- if .Values.redis.password.value }}{{ $_ := set $own "redis-password" (dict "value" .Values.redis.password.value) }}
+{{- if .Values.redis.password.value }}{{ $_ := set $own (include "hookbay.passwordKey" (list . "redis")) (dict "value" .Values.redis.password.value) }}
 {{- else if and .Values.redis.bundled.enabled (not .Values.redis.password.existingSecret) }}{{ $_ := set $own "redis-password" (dict "length" 32) }}{{ end -}}
 {{- if .Values.tests.token.value }}{{ $_ := set $own "test-token" (dict "value" .Values.tests.token.value) }}{{ end -}}
 {{- toJson $own -}}
+{{- end -}}
+
+{{/*
+Key of a store's password in the chart's own Secret. That of an external store has a key of its own, for it must
+not take the place of the bundled one's, whose volume stays and opens to no other. Takes (list $ "mysql" or "redis").
+*/}}
+{{- define "hookbay.passwordKey" -}}
+{{- $store := index . 1 -}}
+{{- printf (ternary "%s-password" "%s-external-password" (get (index . 0).Values $store).bundled.enabled) $store -}}
+{{- end -}}
+
+{{/*
+What was made up once and is not asked for now, by key: a bundled store that is switched off, say, whose volume
+stays. Empty where there is no look into the cluster: at the first install, under `helm template` and Argo CD.
+*/}}
+{{- define "hookbay.keptCredentials" -}}
+{{- $found := (lookup "v1" "Secret" .Release.Namespace (include "hookbay.fullname" .) | default dict).data | default dict -}}
+{{- toJson (pick $found "jwt-secret" "mysql-password" "mysql-root-password" "redis-password") -}}
 {{- end -}}
 
 {{/* "secret", "publicKey", "jwks" or "generated" (a secret, too). */}}

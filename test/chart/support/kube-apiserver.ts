@@ -6,11 +6,13 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { KUBE_VERSION, NAMESPACE, RELEASE } from './helm.ts';
 
-/** Resources of the kinds that the bundled installation renders. */
+/** Resources of the kinds that an installation with stores of its own renders, with autoscalers. */
 const RESOURCES: Record<string, [resource: string, kind: string][]> = {
   v1: [['secrets', 'Secret'], ['services', 'Service'], ['pods', 'Pod'], ['serviceaccounts', 'ServiceAccount'], ['configmaps', 'ConfigMap']],
   'apps/v1': [['deployments', 'Deployment'], ['statefulsets', 'StatefulSet']],
   'batch/v1': [['jobs', 'Job']],
+  'autoscaling/v2': [['horizontalpodautoscalers', 'HorizontalPodAutoscaler']],
+  'keda.sh/v1alpha1': [['scaledobjects', 'ScaledObject'], ['triggerauthentications', 'TriggerAuthentication']],
   'policy/v1': [['poddisruptionbudgets', 'PodDisruptionBudget']],
 };
 
@@ -20,15 +22,22 @@ export interface FakeCluster {
   close(): void;
 }
 
-/** As much of a Kubernetes API on loopback as Helm's `lookup` asks for: discovery, and one Secret of this release. */
-export async function startFakeCluster(name: string, data: Record<string, string> | undefined): Promise<FakeCluster> {
+/** An object as the cluster has it. */
+export interface LiveObject {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; managedFields?: object[] };
+  [field: string]: unknown;
+}
+
+/** As much of a Kubernetes API on loopback as Helm's `lookup` asks for: discovery, and what this release has left there. */
+export async function startFakeCluster(objects: LiveObject[]): Promise<FakeCluster> {
   const labels = { 'app.kubernetes.io/managed-by': 'Helm' };
   const annotations = { 'meta.helm.sh/release-name': RELEASE, 'meta.helm.sh/release-namespace': NAMESPACE };
-  // Without any `data`, as a Secret is that somebody emptied.
-  const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: NAMESPACE, labels, annotations }, ...(data && { data }) };
+  const live = Object.fromEntries(objects.map((object) => [pathOf(object), { ...object, metadata: { namespace: NAMESPACE, labels, annotations, ...object.metadata } }]));
   const server = createServer((req, res) => {
     const path = (req.url ?? '').split('?')[0] ?? '';
-    const known = { ...discovery(), [`/api/v1/namespaces/${NAMESPACE}/secrets/${name}`]: secret }[path];
+    const known = { ...discovery(), ...live }[path];
     answer(res, known === undefined ? 404 : 200, known ?? { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -56,12 +65,18 @@ export async function startFakeCluster(name: string, data: Record<string, string
   };
 }
 
+function pathOf({ apiVersion, kind, metadata }: LiveObject): string {
+  const [resource = ''] = RESOURCES[apiVersion]?.find(([, known]) => known === kind) ?? [];
+  return `${apiVersion === 'v1' ? '/api' : '/apis'}/${apiVersion}/namespaces/${NAMESPACE}/${resource}/${metadata.name}`;
+}
+
 function discovery(): Record<string, object> {
   const [major, minor] = KUBE_VERSION.split('.');
   const groups = Object.keys(RESOURCES).filter((version) => version !== 'v1');
   const group = (groupVersion: string): object => {
-    const version = { groupVersion, version: 'v1' };
-    return { name: groupVersion.split('/')[0], versions: [version], preferredVersion: version };
+    const [name = '', number = ''] = groupVersion.split('/');
+    const version = { groupVersion, version: number };
+    return { name, versions: [version], preferredVersion: version };
   };
   const resources = ([groupVersion, list]: [string, [string, string][]]): [string, object] => [
     groupVersion === 'v1' ? '/api/v1' : `/apis/${groupVersion}`,

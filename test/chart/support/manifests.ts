@@ -27,7 +27,7 @@ export interface Container {
   command?: string[];
   args?: string[];
   env?: EnvVar[];
-  resources?: { limits?: Record<string, string> };
+  resources?: { requests?: Record<string, string>; limits?: Record<string, string> };
   securityContext?: { allowPrivilegeEscalation?: boolean; readOnlyRootFilesystem?: boolean; capabilities?: { drop?: string[] } };
   volumeMounts?: { name: string; mountPath: string }[];
   lifecycle?: { preStop?: { sleep?: { seconds: number } } };
