@@ -40,39 +40,68 @@ export interface CommitterOptions {
   log: Log;
 }
 
+/** What a batch failed with. */
+interface Failure {
+  error: unknown;
+}
+
 /**
  * Group commit of jobs: those that arrive while a transaction is in flight share the next one.
  * An outage of the database is waited out here, with a capped back-off, so that it costs no job an attempt.
  */
 export function createCommitter({ persist, broadcast, isOutage, mayBeTheData, log }: CommitterOptions): Committer {
   const stopping = new AbortController();
-  const group = createGroupCommit<CaptureBatch, void>({
+  const group = createGroupCommit<CaptureBatch, Failure | undefined>({
     maxItems: TRANSACTION_MAX_JOBS,
     maxBytes: TRANSACTION_MAX_BYTES,
     maxInFlight: OVERLAPPING_TRANSACTIONS,
     sizeOf: ({ captures }) => captures.reduce((sum, { body }) => sum + 1024 + body.length, 0),
-    async flush(batches) {
-      const persisted = await untilTaken(batches);
-      const { refused } = persisted;
-      if (refused.length > 0) {
-        const codes = [...new Set(refused.map(({ errorCode }) => errorCode))];
-        log.error({ captures: refused.length, codes }, 'The database refused captures; they are in dead_letters');
-      }
-      await broadcast(persisted);
-      return [];
-    },
+    flush: settle,
   });
 
-  async function untilTaken(batches: CaptureBatch[]): Promise<Persisted> {
+  /**
+   * Finds the batches that fail by halving; the others are stored and shown, some of them shown twice.
+   *
+   * @throws Stopping, which concerns what waits behind these batches as well
+   */
+  async function settle(batches: CaptureBatch[]): Promise<(Failure | undefined)[]> {
+    try {
+      await storeAndShow(batches);
+      return batches.map(() => undefined);
+    } catch (error) {
+      if (error instanceof Stopping) throw error;
+      if (batches.length === 1) return [{ error }];
+      if (stopping.signal.aborted) throw new Stopping();
+      const failed = { batches: batches.length, error: describeError(error) };
+      log.warn(failed, 'Batches failed together; they are tried in halves');
+    }
+    const middle = batches.length >> 1;
+    const first = await settle(batches.slice(0, middle));
+    return [...first, ...(await settle(batches.slice(middle)))];
+  }
+
+  async function storeAndShow(batches: CaptureBatch[]): Promise<void> {
+    const store = (lastResort: boolean): Promise<Persisted> => persist(batches, lastResort);
+    const persisted = await untilAnswered(store, 'The database did not take captures; trying again');
+    const { refused } = persisted;
+    if (refused.length > 0) {
+      const codes = [...new Set(refused.map(({ errorCode }) => errorCode))];
+      log.error({ captures: refused.length, codes }, 'The database refused captures; they are in dead_letters');
+    }
+    const show = (): Promise<unknown> => broadcast(persisted);
+    await untilAnswered(show, 'The database did not tell the places of stored captures; trying again');
+  }
+
+  async function untilAnswered<T>(ask: (lastResort: boolean) => Promise<T>, warning: string): Promise<T> {
     let unclear = 0;
     for (let backoffMs = FIRST_BACKOFF_MS; ; backoffMs = Math.min(backoffMs * 2, MAX_BACKOFF_MS)) {
       try {
-        return await persist(batches, unclear >= UNCLEAR_TRIES);
+        return await ask(unclear >= UNCLEAR_TRIES);
       } catch (error) {
         if (!isOutage(error)) throw error;
         unclear = mayBeTheData(error) ? unclear + 1 : 0;
         if (stopping.signal.aborted) throw new Stopping();
-        log.warn({ batches: batches.length, backoffMs, error: describeError(error) }, 'The database did not take captures; trying again');
+        log.warn({ backoffMs, error: describeError(error) }, warning);
       }
       const jitter = 0.5 + Math.random() / 2;
       await sleep(backoffMs * jitter, undefined, { signal: stopping.signal }).catch(() => {
@@ -82,7 +111,10 @@ export function createCommitter({ persist, broadcast, isOutage, mayBeTheData, lo
   }
 
   return {
-    commit: (batch) => group.submit(batch),
+    async commit(batch) {
+      const failure = await group.submit(batch);
+      if (failure !== undefined) throw failure.error;
+    },
     stop: () => stopping.abort(),
   };
 }
