@@ -1,11 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import * as init from '../../migrations/001_init.ts';
+import * as ledgerTime from '../../migrations/002_ledger_time.ts';
 import { UserError } from '../errors.ts';
 import type { Database } from './database.ts';
 
 /** In order, under names that stay the same in TypeScript and in the built image. */
-const MIGRATIONS: { name: string; migration: Knex.Migration }[] = [{ name: '001_init', migration: init }];
+const MIGRATIONS: { name: string; migration: Knex.Migration }[] = [
+  { name: '001_init', migration: init },
+  { name: '002_ledger_time', migration: ledgerTime },
+];
 
 const LOCK_TIMEOUT_SECONDS = 120;
 

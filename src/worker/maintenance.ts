@@ -48,6 +48,7 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
       now: Date.now(),
       expiredGraceMs,
       stopCaptures: (id) => stopCaptures(redis, redisPrefix, id),
+      findQueued: (batchIds) => findQueued(captures, redis, batchIds),
       cursor: {
         read: async () => (await redis.getBuffer(cursorKey)) ?? undefined,
         write: async (endpointId) => void (endpointId === undefined ? await redis.del(cursorKey) : await redis.set(cursorKey, endpointId)),
