@@ -7,8 +7,9 @@ import { CAPTURE_QUEUES } from '../queue/capture-queue.ts';
 import { answers } from '../redis/connections.ts';
 import type { Database } from '../store/database.ts';
 import { isDatabaseError, isRefusedData, mayBeTheData } from '../store/sql-errors.ts';
-import { createCommitter, Stopping } from './committer.ts';
+import { createCommitter } from './committer.ts';
 import { measured } from './measured.ts';
+import { Stopping } from './patience.ts';
 import { persistBatches, type Persisted } from './persist.ts';
 
 const JOB_BACKOFF_CAP_MS = 30_000;
