@@ -48,9 +48,10 @@ function findPrograms(): Programs | undefined {
   return database === undefined || redis === undefined || !complete ? undefined : { database, redis };
 }
 
+/** A program by one of its names; what comes first on PATH comes first, as in a shell, then the first name. */
 export function find(names: string[]): string | undefined {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), ...MORE_FOLDERS];
-  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isExecutable);
+  return folders.flatMap((folder) => names.map((name) => join(folder, name))).find(isExecutable);
 }
 
 function isExecutable(path: string): boolean {

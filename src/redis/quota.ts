@@ -1,8 +1,6 @@
 import type { Redis } from 'ioredis';
 import { utcDay } from '../domain/time.ts';
-
-/** Long enough for every batch of a day to be stored or reconciled. */
-const KEEP_SECONDS = 172_800;
+import { withScripts } from './quota-scripts.ts';
 
 /** A reservation older than this was either enqueued, or never will be. */
 const PENDING_MS = 60_000;
@@ -47,68 +45,6 @@ export interface Quota {
   refund(batchId: string): Promise<void>;
 }
 
-/**
- * Counts live in one hash a user (field = day). A day without a field has count 0, but only where this
- * Redis has existed since before that day: a Redis that came up empty asks for the count first (-1).
- * The reservation is noted under the batch's id, so that one that nobody settles can be taken back.
- *
- * KEYS: pending, since, one hash a user. ARGV: batch id, note, ids to settle (JSON), then count and cap a user.
- * Returns: seconds, microseconds, then granted and used a user.
- */
-const RESERVE = `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local today = math.floor(time[1] / 86400)
-local since = redis.call('GET', KEYS[2])
-if not since then
-  since = now
-  redis.call('SET', KEYS[2], now)
-end
-local reply = { time[1], time[2] }
-local counts = {}
-local missing = false
-for i = 3, #KEYS do
-  local used = redis.call('HGET', KEYS[i], today)
-  if not used and tonumber(since) >= today * 86400000 then
-    used = -1
-    missing = true
-  end
-  counts[i] = tonumber(used or 0)
-end
-for i = 3, #KEYS do
-  local count = tonumber(ARGV[2 * i - 2])
-  local cap = tonumber(ARGV[2 * i - 1])
-  if missing then
-    reply[2 * i - 3] = 0
-    reply[2 * i - 2] = counts[i]
-  else
-    local granted = count
-    if cap >= 0 then granted = math.max(0, math.min(count, cap - counts[i])) end
-    if granted > 0 then
-      redis.call('HINCRBY', KEYS[i], today, granted)
-      redis.call('EXPIRE', KEYS[i], ${KEEP_SECONDS})
-    end
-    reply[2 * i - 3] = granted
-    reply[2 * i - 2] = counts[i] + granted
-  end
-end
-local settled = cjson.decode(ARGV[3])
-if #settled > 0 then redis.call('HDEL', KEYS[1], unpack(settled)) end
-if not missing then
-  local grants = {}
-  for i = 3, #KEYS do grants[i - 2] = reply[2 * i - 3] end
-  redis.call('HSET', KEYS[1], ARGV[1], cjson.encode({ at = now, day = today, users = cjson.decode(ARGV[2]), grants = grants }))
-end
-return reply`;
-
-/** KEYS: pending, one hash a user. ARGV: batch id, day, then a grant a user. Returns whether there was a note. */
-const REFUND = `
-if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
-for i = 2, #KEYS do
-  if tonumber(ARGV[i + 1]) > 0 then redis.call('HINCRBY', KEYS[i], ARGV[2], -ARGV[i + 1]) end
-end
-return 1`;
-
 /** A note about a reservation: when, which day, and what was granted to whom. */
 interface Pending {
   at: number;
@@ -149,8 +85,7 @@ export function createQuota(redis: Redis, prefix: string, findUsage: (userId: st
   /** The worker keeps the same count in the database, in the transaction that stores the captures. */
   async function seed(userId: string, now: number): Promise<void> {
     const used = await findUsage(userId, utcDay(now));
-    await redis.hsetnx(keys.user(userId), String(Math.floor(now / 86_400_000)), used);
-    await redis.expire(keys.user(userId), KEEP_SECONDS);
+    await scripts.hookbaySeed(1, keys.user(userId), Math.floor(now / 86_400_000), used);
   }
 
   return {
@@ -204,19 +139,6 @@ export async function reconcileQuota(
 
 async function takeBack(redis: Redis, keys: ReturnType<typeof quotaKeys>, batchId: string, { day, users, grants }: Pending): Promise<boolean> {
   return (await withScripts(redis).hookbayRefund(1 + users.length, keys.pending, ...users.map(keys.user), batchId, day, ...grants)) === 1;
-}
-
-interface Scripts {
-  hookbayReserve(keyCount: number, ...keysAndArguments: (string | number)[]): Promise<(number | string)[]>;
-  hookbayRefund(keyCount: number, ...keysAndArguments: (string | number)[]): Promise<number>;
-}
-
-/** Sent by their hashes, and whole where Redis has forgotten them. */
-function withScripts(redis: Redis): Scripts {
-  const scripts = redis as unknown as Partial<Scripts>;
-  if (scripts.hookbayReserve === undefined) redis.defineCommand('hookbayReserve', { lua: RESERVE });
-  if (scripts.hookbayRefund === undefined) redis.defineCommand('hookbayRefund', { lua: REFUND });
-  return scripts as Scripts;
 }
 
 function pairsOf(entries: string[]): [string, Pending][] {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import * as init from '../../migrations/001_init.ts';
+import * as ledgerTime from '../../migrations/002_ledger_time.ts';
 import * as endpointCounts from '../../migrations/003_endpoint_counts.ts';
 import { MisconfigurationError, UserError } from '../errors.ts';
 import type { Database } from './database.ts';
@@ -8,6 +9,7 @@ import type { Database } from './database.ts';
 /** In order, under names that stay the same in TypeScript and in the built image. */
 const MIGRATIONS: { name: string; migration: Knex.Migration }[] = [
   { name: '001_init', migration: init },
+  { name: '002_ledger_time', migration: ledgerTime },
   { name: '003_endpoint_counts', migration: endpointCounts },
 ];
 

@@ -34,16 +34,17 @@ export interface OldEntries {
   before: number | null;
 }
 
-/** What a chunk deleted, and the key after which the next one looks. */
+/** What a chunk deleted, the key after which the next one looks, and whether there may be more. */
 export interface DeletedChunk {
   deleted: number;
   last: Buffer;
+  full: boolean;
 }
 
 /** Deletes up to `limit` entries of a deleted endpoint behind a key, and its note when none is left. */
 export async function purgeChunk(db: Knex, endpointId: Buffer, after: Buffer, limit: number): Promise<DeletedChunk> {
   const chunk = await deleteEntries(db, { endpointId, before: null }, after, limit);
-  if (chunk.deleted < limit) await db('purges').where({ endpoint_id: endpointId }).delete();
+  if (!chunk.full) await db('purges').where({ endpoint_id: endpointId }).delete();
   return chunk;
 }
 
@@ -96,15 +97,21 @@ async function deleteEntries(db: Knex, { endpointId, before }: OldEntries, after
   const [rows] = (await db.raw(sql, [endpointId, after, upTo, limit])) as [{ id: Buffer }[]];
   const keys = rows.map(({ id }) => id);
   if (keys.length > 0) await db('requests').whereIn('id', keys).delete();
-  return { deleted: keys.length, last: keys.at(-1) ?? after };
+  return { deleted: keys.length, last: keys.at(-1) ?? after, full: keys.length === limit };
 }
 
-/** Forgets up to `limit` batches that were stored before an instant (Unix milliseconds). Returns how many. */
-export async function pruneLedger(db: Knex, before: number, limit: number): Promise<number> {
-  return deleteChunk(db, 'DELETE FROM capture_batches WHERE id < ? ORDER BY id LIMIT ?', [idToBytes(firstIdAt(before)), limit]);
+/**
+ * Ids of batches that were stored longer ago than so many seconds, in that order.
+ * By the clock of the database, which noted when.
+ */
+export async function listOldBatches(db: Knex, seconds: number, limit: number, offset: number): Promise<string[]> {
+  const sql = `SELECT id FROM capture_batches WHERE stored_at < NOW(3) - INTERVAL ? SECOND
+    ORDER BY stored_at, id LIMIT ? OFFSET ?`;
+  const [rows] = (await db.raw(sql, [seconds, limit, offset])) as [{ id: Buffer }[]];
+  return rows.map(({ id }) => bytesToId(id));
 }
 
-async function deleteChunk(db: Knex, sql: string, values: (Buffer | number)[]): Promise<number> {
-  const [result] = (await db.raw(sql, values)) as [{ affectedRows: number }];
-  return result.affectedRows;
+/** Removes batches from the ledger: a job of one of them would be stored again. */
+export async function forgetBatches(db: Knex, batchIds: readonly string[]): Promise<void> {
+  if (batchIds.length > 0) await db('capture_batches').whereIn('id', batchIds.map(idToBytes)).delete();
 }

@@ -52,6 +52,7 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
       expiredGraceMs,
       stopCaptures: async (id) => void (await stopCaptures(redis, redisPrefix, id)),
       findDisputed: removeWrong,
+      findQueued: (batchIds) => findQueued(captures, redis, batchIds),
       cursor: cursorAt(`${redisPrefix}:sweep:cursor`),
       isOver,
     });

@@ -5,10 +5,11 @@ import { retentionCutoff } from '../domain/time.ts';
 import type { Plans } from '../plans.ts';
 import type { UserPlan } from '../redis/plan-copies.ts';
 import {
+  forgetBatches,
   listExpired,
+  listOldBatches,
   listOldestEntries,
   listPurges,
-  pruneLedger,
   purgeChunk,
   removeExpired,
   retireChunk,
@@ -21,8 +22,8 @@ const CHUNK_ROWS = 1_000;
 const ENDPOINTS_AT_ONCE = 200;
 const REST_FACTOR = 3;
 
-/** A batch is never run again this long after it was stored. */
-const LEDGER_KEEP_MS = 7 * 86_400_000;
+/** So long after it was stored a batch whose job is gone does not come back, not even with a restored Redis. */
+const LEDGER_KEEP_SECONDS = 7 * 86_400;
 
 const FIRST_KEY = Buffer.alloc(16);
 
@@ -37,6 +38,8 @@ export interface SweepOptions {
   stopCaptures: (endpointId: string) => Promise<void>;
   /** Those of the users for whom captures went by another plan than the database's; from now on they go by the latter. */
   findDisputed: (users: UserPlan[]) => Promise<Set<string>>;
+  /** Those of the batches whose jobs are in the queue, in whatever state: they may be run again. */
+  findQueued: (batchIds: string[]) => Promise<string[]>;
   /** Where the last sweep ran out of time, as the key of an endpoint; kept between sweeps. */
   cursor: { read: () => Promise<Buffer | undefined>; write: (endpointId: Buffer | undefined) => Promise<void> };
   /** Asked between chunks; what is left stays for the next sweep. */
@@ -58,12 +61,12 @@ export interface SweepResult {
 
 /** Removes in the background what expiry, deletes and age have made unreachable, in chunks, until `isOver`. */
 export async function sweep(options: SweepOptions): Promise<SweepResult> {
-  const { db, now, isOver } = options;
+  const { isOver } = options;
   const result: SweepResult = { expired: 0, purged: 0, retired: 0, pruned: 0, done: false };
   await removeExpiredEndpoints(options, result);
   await purgeDeletedEndpoints(options, result);
   await retireOldEntries(options, result);
-  result.pruned = await inChunks(isOver, async (last) => ({ deleted: await pruneLedger(db, now - LEDGER_KEEP_MS, CHUNK_ROWS), last }));
+  await forgetOldBatches(options, result);
   result.done = !isOver();
   return result;
 }
@@ -123,6 +126,19 @@ function findDue(page: readonly OldestEntry[], { plans, now }: SweepOptions): Ma
   return due;
 }
 
+/** By when they were stored, not minted: a job may wait in the queue, or among the failed, for any time. */
+async function forgetOldBatches({ db, findQueued, isOver }: SweepOptions, result: SweepResult): Promise<void> {
+  let kept = 0;
+  result.pruned = await inChunks(isOver, async (last) => {
+    const ids = await listOldBatches(db, LEDGER_KEEP_SECONDS, CHUNK_ROWS, kept);
+    const queued = new Set(await findQueued(ids));
+    const forgotten = ids.filter((id) => !queued.has(id));
+    await forgetBatches(db, forgotten);
+    kept += queued.size;
+    return { deleted: forgotten.length, last, full: ids.length === CHUNK_ROWS };
+  });
+}
+
 /**
  * Repeats a chunked delete until a chunk is not full, or time is over. Returns how many rows went.
  * Between chunks it rests three times as long as the last one took: captures and reads come first.
@@ -135,7 +151,7 @@ async function inChunks(isOver: () => boolean, deleteChunk: (after: Buffer) => P
     const chunk = await deleteChunk(last);
     total += chunk.deleted;
     last = chunk.last;
-    if (chunk.deleted < CHUNK_ROWS) break;
+    if (!chunk.full) break;
     await sleep(REST_FACTOR * (performance.now() - start));
   }
   return total;

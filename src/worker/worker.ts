@@ -10,9 +10,10 @@ import { stopCaptures } from '../redis/endpoint-keys.ts';
 import type { Database } from '../store/database.ts';
 import { findStoredBatches } from '../store/capture-batches.ts';
 import { isDatabaseError, isRefusedData, isUnavailable, mayBeTheData } from '../store/sql-errors.ts';
-import { createCommitter, Stopping } from './committer.ts';
+import { createCommitter } from './committer.ts';
 import { measured } from './measured.ts';
 import { createOrphanStop } from './orphans.ts';
+import { Stopping } from './patience.ts';
 import { persistBatches, type Persisted } from './persist.ts';
 
 /** Before a job goes back to the queue because the database is unreachable. */

@@ -27,7 +27,7 @@ async function tables(): Promise<string[]> {
   return rows.map((row) => Object.values(row)[0] as string).toSorted();
 }
 
-const ALL = ['001_init', '003_endpoint_counts'];
+const ALL = ['001_init', '002_ledger_time', '003_endpoint_counts'];
 const TABLES = ['capture_batches', 'daily_usage', 'dead_letters', 'endpoints', 'hookbay_migrations', 'hookbay_migrations_lock', 'purges', 'requests', 'users'];
 
 test('twenty at once: one does the work, all succeed', async () => {
@@ -49,6 +49,25 @@ test('after a run that was killed half-way: its lock is freed, its work repeated
   expect(await pendingMigrations(environment.db)).toEqual(ALL);
   expect(await migrate(environment.db)).toEqual(ALL);
   expect(await tables()).toEqual(TABLES);
+});
+
+test('a ledger in use learns the time: with rows, after a run that was killed, under the older version', async () => {
+  await emptyDatabase();
+  await migrate(environment.db);
+  const { knex } = environment.db;
+  // As the version before left it, and a run that was killed between its two statements.
+  await knex.raw('ALTER TABLE capture_batches DROP KEY capture_batches_stored, DROP COLUMN stored_at');
+  await knex('hookbay_migrations').where({ name: '002_ledger_time' }).delete();
+  await knex('capture_batches').insert({ id: Buffer.alloc(16, 1) });
+  expect(await migrate(environment.db)).toEqual(['002_ledger_time']);
+  await knex('hookbay_migrations').where({ name: '002_ledger_time' }).delete();
+  await knex.raw('ALTER TABLE capture_batches DROP KEY capture_batches_stored');
+  expect(await migrate(environment.db)).toEqual(['002_ledger_time']);
+  await knex('capture_batches').insert({ id: Buffer.alloc(16, 2) });
+  const lately = 'stored_at BETWEEN NOW(3) - INTERVAL 10 MINUTE AND NOW(3)';
+  expect(await knex('capture_batches').whereRaw(lately)).toHaveLength(2);
+  const [indexes] = (await knex.raw('SHOW INDEX FROM capture_batches')) as [{ Key_name: string }[]];
+  expect(indexes.map(({ Key_name }) => Key_name).toSorted()).toEqual(['PRIMARY', 'capture_batches_stored']);
 });
 
 test('after a rollback the older version finds a schema from the future, and works with it', async () => {

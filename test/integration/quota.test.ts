@@ -143,6 +143,35 @@ describe('reservations', () => {
     expect((await quota.reserve('b1', [{ userId: 'ann', count: 1, cap: 1 }])).grants.get('ann')).toEqual({ granted: 1, used: 1 });
   });
 
+  const daysOf = async (name: string, user: string): Promise<number[]> =>
+    (await environment.redis.hkeys(`{${name}}:quota:user:${user}`)).map(Number).toSorted((a, b) => a - b);
+
+  test.each([
+    ['the first capture of a day', (quota: Quota) => quota.reserve('b1', [{ userId: 'ann', count: 1, cap: 1 }])],
+    ['a day without captures', (quota: Quota) => quota.prepare('ann')],
+  ])('of days gone by are dropped on %s', async (_when, use) => {
+    const name = prefix();
+    await environment.redis.set(`{${name}}:quota:since`, 0);
+    const today = Math.floor(Date.now() / 86_400_000);
+    const past = Array.from({ length: 400 }, (_, i) => today - 400 + i);
+    await environment.redis.hset(`{${name}}:quota:user:ann`, Object.fromEntries(past.map((day) => [day, 1])));
+    await use(quotaOf(name));
+    const days = await daysOf(name, 'ann');
+    // Refunds may come for two days.
+    const last = days.at(-1) ?? 0;
+    expect(last).toBeGreaterThanOrEqual(today);
+    expect(days).toEqual([...past, last].filter((day) => day >= last - 2));
+  });
+
+  test('given back after their day was dropped leave nothing behind', async () => {
+    const name = prefix();
+    const quota = quotaOf(name);
+    await quota.reserve('late', [{ userId: 'ann', count: 4, cap: 100 }]);
+    await environment.redis.del(`{${name}}:quota:user:ann`);
+    await quota.refund('late');
+    expect(await environment.redis.exists(`{${name}}:quota:user:ann`)).toBe(0);
+  });
+
   test('are given back once by a refund, and by the reconciler where nothing became of the batch', async () => {
     const name = prefix();
     const quota = quotaOf(name);

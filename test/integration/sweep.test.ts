@@ -1,14 +1,19 @@
+import { Worker } from 'bullmq';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { encodeBatch } from '../../src/domain/capture-batch.ts';
 import { bytesToId, firstIdAt, idToBytes, newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
 import { parsePlans, type Plan } from '../../src/plans.ts';
+import { enqueueCaptures, findQueued, queuePrefix } from '../../src/queue/capture-queue.ts';
 import { requestSweep, openMaintenanceQueue } from '../../src/queue/maintenance-queue.ts';
 import { insertEndpoint, removeEndpoint } from '../../src/store/endpoints.ts';
-import { persistBatches } from '../../src/worker/persist.ts';
+import { persistBatches, type CaptureBatch } from '../../src/worker/persist.ts';
 import { sweep, type SweepOptions } from '../../src/worker/sweep.ts';
 import { captureOne, client, mintToken, send } from '../support/client.ts';
 import { makeCapture } from '../support/captures.ts';
 import { eventually, openEnvironment, type Environment } from '../support/environment.ts';
 
+const DAY = '2026-03-01';
+const TABLES = ['requests', 'endpoints', 'purges', 'capture_batches', 'daily_usage', 'dead_letters'];
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const plans = parsePlans('{"keeper":{"retentionDays":null}}');
@@ -22,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => environment.close());
 beforeEach(async () => {
-  for (const table of ['requests', 'endpoints', 'purges', 'capture_batches']) await environment.db.knex(table).delete();
+  for (const table of TABLES) await environment.db.knex(table).delete();
   stopped = [];
   cursor = undefined;
 });
@@ -51,6 +56,7 @@ function run(fields: Partial<SweepOptions> = {}) {
     db: environment.db.knex, plans, now: Date.now(), expiredGraceMs: 24 * HOUR_MS, isOver: () => false,
     stopCaptures: async (id) => void stopped.push(id),
     findDisputed: async () => new Set(),
+    findQueued: (ids) => findQueued(environment.queues, environment.redis, ids),
     cursor: { read: async () => cursor, write: async (id) => void (cursor = id) },
     ...fields,
   });
@@ -141,13 +147,90 @@ describe('expiry', () => {
   });
 });
 
-test('the ledger forgets batches after a week', async () => {
-  const { knex } = environment.db;
-  await store(await newEndpoint('keeper'), 1);
-  await run({ now: Date.now() + 6.9 * DAY_MS });
-  expect(await knex('capture_batches')).toHaveLength(1);
-  await run({ now: Date.now() + 7.1 * DAY_MS });
-  expect(await knex('capture_batches')).toEqual([]);
+describe('the ledger', () => {
+  const [week, eightDays] = [7 * 24, 8 * 24];
+  async function ledger(): Promise<string[]> {
+    return (await environment.db.knex('capture_batches').orderBy('id').pluck('id')).map((id) => bytesToId(id as Buffer));
+  }
+  /** By the clock of the database, which notes it. */
+  const storedHoursAgo = (id: string, hours: number): Promise<unknown> =>
+    environment.db.knex.raw('UPDATE capture_batches SET stored_at = NOW(3) - INTERVAL ? HOUR WHERE id = ?', [hours, idToBytes(id)]);
+  /** Minted as long ago as a job that failed and was retried by an operator. */
+  const oldId = (): string => firstIdAt(Date.now() - eightDays * HOUR_MS).slice(0, 24) + newEndpointId().slice(24);
+  function newBatch(endpointId: string, id = oldId()): CaptureBatch {
+    return { id, day: DAY, captures: [makeCapture(endpointId), makeCapture(endpointId)] };
+  }
+
+  async function books(endpointId: string): Promise<unknown> {
+    const usage = await environment.db.knex('daily_usage').where({ day: DAY }).sum({ accepted: 'accepted' });
+    return [await idsOf(endpointId), await storedCount(endpointId), usage, await environment.db.knex('dead_letters')];
+  }
+
+  test('forgets batches a week after they were stored', async () => {
+    const endpoint = await newEndpoint('keeper');
+    const [older, younger] = [newBatch(endpoint, newTimeOrderedId()), newBatch(endpoint)];
+    await persistBatches(environment.db.pool, [older, younger]);
+    await storedHoursAgo(older.id, week + 1);
+    await storedHoursAgo(younger.id, week - 1);
+    expect(await run()).toMatchObject({ pruned: 1, done: true });
+    expect(await ledger()).toEqual([younger.id]);
+  });
+
+  test('remembers what was stored lately, however long ago it was minted: a second run doubles nothing', async () => {
+    const endpoint = await newEndpoint('keeper');
+    const batch = newBatch(endpoint);
+    await persistBatches(environment.db.pool, [batch]);
+    const before = await books(endpoint);
+    await run();
+    expect(await persistBatches(environment.db.pool, [batch])).toMatchObject({ stored: [], repeated: batch.captures });
+    expect(await books(endpoint)).toEqual(before);
+  });
+
+  test('remembers a batch as long as its job is in the queue: retried after that time it doubles nothing', async () => {
+    const endpoint = await newEndpoint('keeper');
+    const batches = [newBatch(endpoint), newBatch(endpoint)] as const;
+    await persistBatches(environment.db.pool, [...batches]);
+    for (const { id } of batches) await storedHoursAgo(id, eightDays);
+    const before = await books(endpoint);
+    const [failed, waiting] = batches;
+    const data = encodeBatch(DAY, failed.captures);
+    const job = await environment.queue.add('batch', data, { jobId: failed.id, attempts: 1 });
+    await failJob(job.id);
+    await enqueueCaptures(environment.queues['capture-large'], waiting);
+    expect(await run()).toMatchObject({ pruned: 0, done: true });
+    await job.retry('failed');
+    const worker = await environment.startWorker();
+    await environment.drained();
+    await worker.stop();
+    expect(await books(endpoint)).toEqual(before);
+    await run();
+    expect(await ledger()).toEqual([]);
+  });
+
+  test('forgets what comes after many batches that are in the queue still', async () => {
+    const endpoint = await newEndpoint('keeper');
+    const held = Array.from({ length: 1_100 }, oldId);
+    await environment.db.knex.batchInsert('capture_batches', held.map((id) => ({ id: idToBytes(id) })));
+    await environment.db.knex.raw('UPDATE capture_batches SET stored_at = NOW(3) - INTERVAL 30 DAY');
+    const keys = held.map((id) => environment.queue.toKey(id));
+    await environment.redis.mset(Object.fromEntries(keys.map((key) => [key, 'a job'])));
+    const done = newBatch(endpoint);
+    await persistBatches(environment.db.pool, [done]);
+    await storedHoursAgo(done.id, eightDays);
+    expect(await run()).toMatchObject({ pruned: 1, done: true });
+    expect(await ledger()).toEqual(held.toSorted());
+    await environment.redis.del(keys);
+    expect(await run()).toMatchObject({ pruned: 1_100, done: true });
+  });
+
+  /** Ends a job's only attempt as a worker does that can't run it. */
+  async function failJob(id: string | undefined): Promise<void> {
+    const worker = new Worker(environment.queue.name, () => Promise.reject(new Error('no')), {
+      connection: environment.redis, prefix: queuePrefix(environment.config.redis.prefix),
+    });
+    await eventually(async () => (await environment.queue.getFailed()).some((job) => job.id === id));
+    await worker.close();
+  }
 });
 
 test('deletes of endpoints and entries race captures: nothing deleted comes back, and counts stay right', async () => {

@@ -60,7 +60,7 @@ test('api and worker never import each other, and leaves import nothing above th
 });
 
 test('files stay small enough to do one thing, and only main.ts runs at import', () => {
-  for (const file of [...files, 'migrations/001_init.ts']) {
+  for (const file of [...files, ...readdirSync('migrations').map((name) => `migrations/${name}`)]) {
     const lines = readFileSync(file, 'utf8').split('\n').length;
     expect([file, lines <= 250]).toEqual([file, true]);
     const topLevelCall = /^(?:await |void )?[a-z][A-Za-z.]*\(.*\);$/m.test(readFileSync(file, 'utf8'));

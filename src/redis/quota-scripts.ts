@@ -1,0 +1,109 @@
+import type { Redis } from 'ioredis';
+
+/* What the daily count does in Redis at one instant each; `quota.ts` says when. */
+
+/** Long enough for every batch of a day to be stored or reconciled. */
+const KEEP_SECONDS = 172_800;
+
+/** Days before today whose counts are kept, for the same reason. */
+const KEEP_DAYS = 2;
+
+/** The expiry is renewed by every capture, so that it takes the counts of an idle user alone. */
+const DROP_OLD_DAYS = `
+local function dropOldDays(key, today)
+  for _, day in ipairs(redis.call('HKEYS', key)) do
+    if tonumber(day) < today - ${KEEP_DAYS} then redis.call('HDEL', key, day) end
+  end
+end`;
+
+/**
+ * Counts live in one hash a user (field = day). A day without a field has count 0, but only where this
+ * Redis has existed since before that day: a Redis that came up empty asks for the count first (-1).
+ * The reservation is noted under the batch's id, so that one that nobody settles can be taken back.
+ *
+ * KEYS: pending, since, one hash a user. ARGV: batch id, note, ids to settle (JSON), then count and cap a user.
+ * Returns: seconds, microseconds, then granted and used a user.
+ */
+const RESERVE = `${DROP_OLD_DAYS}
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local today = math.floor(time[1] / 86400)
+local since = redis.call('GET', KEYS[2])
+if not since then
+  since = now
+  redis.call('SET', KEYS[2], now)
+end
+local reply = { time[1], time[2] }
+local counts = {}
+local missing = false
+for i = 3, #KEYS do
+  local used = redis.call('HGET', KEYS[i], today)
+  if not used and tonumber(since) >= today * 86400000 then
+    used = -1
+    missing = true
+  end
+  counts[i] = tonumber(used or 0)
+end
+for i = 3, #KEYS do
+  local count = tonumber(ARGV[2 * i - 2])
+  local cap = tonumber(ARGV[2 * i - 1])
+  if missing then
+    reply[2 * i - 3] = 0
+    reply[2 * i - 2] = counts[i]
+  else
+    local granted = count
+    if cap >= 0 then granted = math.max(0, math.min(count, cap - counts[i])) end
+    if granted > 0 then
+      if counts[i] == 0 then dropOldDays(KEYS[i], today) end
+      redis.call('HINCRBY', KEYS[i], today, granted)
+      redis.call('EXPIRE', KEYS[i], ${KEEP_SECONDS})
+    end
+    reply[2 * i - 3] = granted
+    reply[2 * i - 2] = counts[i] + granted
+  end
+end
+local settled = cjson.decode(ARGV[3])
+if #settled > 0 then redis.call('HDEL', KEYS[1], unpack(settled)) end
+if not missing then
+  local grants = {}
+  for i = 3, #KEYS do grants[i - 2] = reply[2 * i - 3] end
+  redis.call('HSET', KEYS[1], ARGV[1], cjson.encode({ at = now, day = today, users = cjson.decode(ARGV[2]), grants = grants }))
+end
+return reply`;
+
+/** Notes the count of a day unless there is one. KEYS: the user's hash. ARGV: day, count. */
+const SEED = `${DROP_OLD_DAYS}
+if redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2]) == 1 then
+  dropOldDays(KEYS[1], math.floor(redis.call('TIME')[1] / 86400))
+end
+redis.call('EXPIRE', KEYS[1], ${KEEP_SECONDS})`;
+
+/**
+ * A day whose count is gone gets none: it would never expire.
+ *
+ * KEYS: pending, one hash a user. ARGV: batch id, day, then a grant a user. Returns whether there was a note.
+ */
+const REFUND = `
+if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
+for i = 2, #KEYS do
+  local granted = tonumber(ARGV[i + 1])
+  if granted > 0 and redis.call('HEXISTS', KEYS[i], ARGV[2]) == 1 then
+    redis.call('HINCRBY', KEYS[i], ARGV[2], -granted)
+  end
+end
+return 1`;
+
+interface Scripts {
+  hookbayReserve(keyCount: number, ...keysAndArguments: (string | number)[]): Promise<(number | string)[]>;
+  hookbaySeed(keyCount: number, ...keysAndArguments: (string | number)[]): Promise<null>;
+  hookbayRefund(keyCount: number, ...keysAndArguments: (string | number)[]): Promise<number>;
+}
+
+/** Sent by their hashes, and whole where Redis has forgotten them. */
+export function withScripts(redis: Redis): Scripts {
+  const scripts = redis as unknown as Partial<Scripts>;
+  if (scripts.hookbayReserve === undefined) redis.defineCommand('hookbayReserve', { lua: RESERVE });
+  if (scripts.hookbaySeed === undefined) redis.defineCommand('hookbaySeed', { lua: SEED });
+  if (scripts.hookbayRefund === undefined) redis.defineCommand('hookbayRefund', { lua: REFUND });
+  return scripts as Scripts;
+}
