@@ -25,6 +25,8 @@ test('an outage of Redis is one line of a process, whatever the number of its co
     closeRedis(connections.shift() as (typeof connections)[number]);
     proxy = closing(await startProxy(inject('redis').port, 0, config.port), (open) => open.close());
     await allReady();
+    // A connection is ready a moment before it says so.
+    await eventually(() => lines.includes('Redis is back'));
     expect(lines.splice(0)).toEqual(['Redis is not reachable; reconnecting', 'Redis is back']);
   }
 });
