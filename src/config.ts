@@ -16,7 +16,7 @@ import {
   type MysqlAddress,
   type RedisAddress,
   type Setting,
-} from './settings.ts';
+} from './environment.ts';
 
 /** The roles a process can run in; the first argument of the entry file. */
 export const ROLES = ['api', 'worker', 'migrate', 'token', 'dead-letters', 'healthcheck', 'local'] as const;

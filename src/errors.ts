@@ -9,7 +9,7 @@ export class MisconfigurationError extends UserError {}
 /** Seconds that a sender is asked to wait after a 503. */
 export const RETRY_AFTER_SECONDS = 2;
 
-/** What the error translator (`api/error-handler.ts`) adds to `{error}` and to the response's headers. */
+/** What the error translator (`api/http/error-handler.ts`) adds to `{error}` and to the response's headers. */
 export interface ErrorExtras {
   body?: Record<string, unknown>;
   headers?: Record<string, string>;

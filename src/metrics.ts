@@ -29,7 +29,7 @@ export interface Metrics {
 export interface ApiMetrics extends Metrics {
   /** Ready-made children of `hookbay_captures_total`: a capture costs one addition. */
   captures: Record<CaptureOutcome, { inc(): void }>;
-  /** Why captures were refused with 503; the reasons are those of `api/refusals.ts`. */
+  /** Why captures were refused with 503; the reasons are those of `api/capture/refusals.ts`. */
   captureRefusals: Counter<'reason'>;
   receiptSeconds: Histogram;
   batchCaptures: Histogram;

@@ -17,15 +17,15 @@ import { openDatabase } from '../store/database.ts';
 import { findCaptureTargets } from '../store/endpoints.ts';
 import { findUsage } from '../store/usage.ts';
 import { createApp } from './app.ts';
-import { createByteBudget } from './byte-budget.ts';
-import { createEndpointLookUps, limitLookUps } from './endpoint-look-ups.ts';
-import { createInFlight } from './in-flight.ts';
-import { createIntake } from './intake.ts';
-import { openKeys } from './keys.ts';
-import { createRefusals } from './refusals.ts';
-import { startLive, type Live } from './live.ts';
-import { createPlanMemory } from './plan-memory.ts';
-import { createHttpServer } from './server.ts';
+import { createByteBudget } from './http/byte-budget.ts';
+import { createEndpointLookUps, limitLookUps } from './capture/endpoint-look-ups.ts';
+import { createInFlight } from './management/in-flight.ts';
+import { createIntake } from './capture/intake.ts';
+import { openKeys } from './auth/keys.ts';
+import { createRefusals } from './capture/refusals.ts';
+import { startLive, type Live } from './live/server.ts';
+import { createPlanMemory } from './auth/plan-memory.ts';
+import { createHttpServer } from './http/server.ts';
 
 /** Bodies of management requests that one process holds at most. */
 const MANAGEMENT_BODY_BYTES = 64 * 1024 * 1024;

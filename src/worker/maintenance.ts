@@ -13,7 +13,7 @@ import { findStoredBatches } from '../store/capture-batches.ts';
 import type { Database } from '../store/database.ts';
 import { sweepPlans } from './plan-sweep.ts';
 import { sweep, type SweepOptions } from './sweep.ts';
-import type { QueueWorkerOptions } from './worker.ts';
+import type { QueueWorkerOptions } from './capture-worker.ts';
 
 /** One sweep takes at most this long; what is left is left to the next one, which is asked for at once. */
 const SWEEP_BUDGET_MS = 20_000;

@@ -6,7 +6,7 @@ import { openCaptureQueues } from '../queue/capture-queue.ts';
 import { MAINTENANCE_QUEUE, openMaintenanceQueue } from '../queue/maintenance-queue.ts';
 import { readQueueDepth } from '../queue/queue-depth.ts';
 import { holdLease, type Lease } from '../redis/lease.ts';
-import { countBacklog, type Backlog } from '../store/backlog.ts';
+import { countBacklog, type Backlog } from '../store/pending-work.ts';
 import type { Database } from '../store/database.ts';
 
 /** Scrapers give up after ten seconds by default; what a store does not tell in time is left out. */

@@ -13,9 +13,9 @@ import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
 import { createBroadcaster, type Broadcaster } from './broadcast.ts';
 import { startMaintenance } from './maintenance.ts';
-import { measuredBroadcast } from './measured.ts';
+import { measuredBroadcast } from './persist-metrics.ts';
 import { startSharedMetrics } from './shared-metrics.ts';
-import { startCaptureWorker } from './worker.ts';
+import { startCaptureWorker } from './capture-worker.ts';
 
 /** A worker that dies loses its jobs to another one; however often that happens, it is not the job's fault. */
 const MAX_STALLED_COUNT = 1_000_000;

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { percentile } from '../support/audience.ts';
+import { percentile } from '../support/live/follower.ts';
 import { captureOne, client, mintToken, send, type Client } from '../support/client.ts';
 import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
 import { scrape } from '../support/exposition.ts';

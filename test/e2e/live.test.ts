@@ -6,9 +6,9 @@ import { CLOSE } from '../../src/domain/live-event.ts';
 import { captureOne, client, mintToken } from '../support/client.ts';
 import { closing, eventually } from '../support/environment.ts';
 import { startFleet, type Fleet } from '../support/fleet.ts';
-import { catchUpOnConnect, connectClient } from '../support/live.ts';
+import { catchUpOnConnect, connectClient } from '../support/live/clients.ts';
 import { endProcess } from '../support/processes.ts';
-import { runTrial } from '../support/live-trial.ts';
+import { runTrial } from '../support/live/trial.ts';
 
 let fleet: Fleet;
 beforeAll(async () => {

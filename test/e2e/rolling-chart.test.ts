@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { expectBalanced, startLoad } from '../support/accounting.ts';
-import { startFollower } from '../support/audience.ts';
+import { startFollower } from '../support/live/follower.ts';
 import { startBalancer } from '../support/balancer.ts';
 import { client, mintToken } from '../support/client.ts';
 import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';

@@ -9,11 +9,11 @@ import { insertEndpoint } from '../../src/store/endpoints.ts';
 import { inTransaction } from '../../src/store/database.ts';
 import { createBroadcaster } from '../../src/worker/broadcast.ts';
 import { persistBatches } from '../../src/worker/persist.ts';
-import { startCaptureWorker } from '../../src/worker/worker.ts';
+import { startCaptureWorker } from '../../src/worker/capture-worker.ts';
 import { makeCapture } from '../support/captures.ts';
 import { mintToken } from '../support/client.ts';
 import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
-import { connectClient } from '../support/live.ts';
+import { connectClient } from '../support/live/clients.ts';
 
 const DAY = '2026-03-01';
 const plan = parsePlans(undefined).get('pro') as Plan;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createEndpointLookUps, limitLookUps, TooManyLookUps } from '../../src/api/endpoint-look-ups.ts';
+import { createEndpointLookUps, limitLookUps, TooManyLookUps } from '../../src/api/capture/endpoint-look-ups.ts';
 import { newEndpointId } from '../../src/domain/ids.ts';
 import { findCaptureTargets } from '../../src/store/endpoints.ts';
 import { captureOne, client, mintToken, send } from '../support/client.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { captureOne, client, mintToken } from '../support/client.ts';
 import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
-import { connectClient, startClient } from '../support/live.ts';
+import { connectClient, startClient } from '../support/live/clients.ts';
 import { startRole } from '../support/processes.ts';
 
 /*

@@ -4,9 +4,9 @@ import { persistBatches } from '../../src/worker/persist.ts';
 import { makeCapture } from '../support/captures.ts';
 import { captureOne, client, mintToken } from '../support/client.ts';
 import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
-import { connectClient } from '../support/live.ts';
+import { connectClient } from '../support/live/clients.ts';
 import { startProxy } from '../support/proxy.ts';
-import { connectRaw, connectRawAs, type RawLive } from '../support/raw-live.ts';
+import { connectRaw, connectRawAs, type RawLive } from '../support/live/raw-socket.ts';
 
 /*
  * What clients that mean no good, and stores that say nothing, do to others.

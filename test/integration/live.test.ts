@@ -11,7 +11,7 @@ import { captureOne, client, mintToken, send, type Client } from '../support/cli
 import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
 import { scrape } from '../support/exposition.ts';
 import { startProxy } from '../support/proxy.ts';
-import { connectClient, refusedHandshake, startClient } from '../support/live.ts';
+import { connectClient, refusedHandshake, startClient } from '../support/live/clients.ts';
 
 let environment: Environment;
 let one: string;

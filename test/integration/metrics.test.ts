@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { idToBytes, newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
 import { httpError } from '../../src/errors.ts';
-import { outcomeOf } from '../../src/api/capture.ts';
+import { outcomeOf } from '../../src/api/capture/capture.ts';
 import { CAPTURE_OUTCOMES, type CaptureOutcome } from '../../src/metrics.ts';
 import { enqueueCaptures } from '../../src/queue/capture-queue.ts';
 import { openMaintenanceQueue, requestSweep } from '../../src/queue/maintenance-queue.ts';

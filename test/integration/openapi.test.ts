@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { OPERATIONS } from '../../src/api/openapi.ts';
+import { OPERATIONS } from '../../src/api/management/openapi.ts';
 import { captureOne, client, mintToken, send, type Answer, type Client } from '../support/client.ts';
 import { openEnvironment, type Environment } from '../support/environment.ts';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { captureOne, client, mintToken } from '../support/client.ts';
 import { eventually, openEnvironment, type Environment } from '../support/environment.ts';
-import { connectClient } from '../support/live.ts';
+import { connectClient } from '../support/live/clients.ts';
 
 const USER = 'acl-user';
 const PASSWORD = 'acl-user-password';

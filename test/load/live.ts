@@ -10,12 +10,12 @@ import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import autocannon from 'autocannon';
 import { say, step } from '../../src/local/progress.ts';
-import { percentile, startFollower, type Follower } from '../support/audience.ts';
+import { percentile, startFollower, type Follower } from '../support/live/follower.ts';
 import { client, mintToken } from '../support/client.ts';
 import { eventually } from '../support/environment.ts';
 import { scrape } from '../support/exposition.ts';
 import { startFleet, type Fleet } from '../support/fleet.ts';
-import { runTrial } from '../support/live-trial.ts';
+import { runTrial } from '../support/live/trial.ts';
 import { startRole } from '../support/processes.ts';
 
 const IDLE_SOCKETS = 5_000;

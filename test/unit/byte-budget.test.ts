@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createByteBudget } from '../../src/api/byte-budget.ts';
+import { createByteBudget } from '../../src/api/http/byte-budget.ts';
 
 const MIB = 1024 * 1024;
 const KIB64 = 64 * 1024;

@@ -86,7 +86,7 @@ describe('readConfig', () => {
   });
 
   test('the README documents every setting', () => {
-    const names = [...`${readFileSync('src/config.ts', 'utf8')}${readFileSync('src/settings.ts', 'utf8')}`.matchAll(/'([A-Z][A-Z_]{3,})'/g)].map(([, name]) => name as string);
+    const names = [...`${readFileSync('src/config.ts', 'utf8')}${readFileSync('src/environment.ts', 'utf8')}`.matchAll(/'([A-Z][A-Z_]{3,})'/g)].map(([, name]) => name as string);
     const readme = readFileSync('README.md', 'utf8');
     expect([...new Set(names)].filter((name) => name !== 'CERTIFICATE' && !readme.includes(`\`${name}\``))).toEqual([]);
   });
