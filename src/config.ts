@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MisconfigurationError } from './errors.ts';
+import { MisconfigurationError } from './user-error.ts';
 import { parsePlans, type Plans } from './plans.ts';
 import {
   BASE_URL,

@@ -1,5 +1,5 @@
 import { readConfig, ROLES, type Config, type Role } from './config.ts';
-import { MisconfigurationError, UserError } from './errors.ts';
+import { MisconfigurationError, UserError } from './user-error.ts';
 import { createLog, describeError, logConsole, type Log } from './log.ts';
 import { createResources, type Resources } from './resources.ts';
 

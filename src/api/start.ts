@@ -1,12 +1,13 @@
 import type { Config } from '../config.ts';
 import type { Log } from '../log.ts';
-import { createMetrics } from '../metrics.ts';
+import { createApiMetrics } from './metrics.ts';
 import { createDurabilityCheck } from '../ops/durability.ts';
 import { listen } from '../ops/listen.ts';
 import { createOpsServer } from '../ops/server.ts';
 import { startStartupCheck } from '../ops/startup-check.ts';
 import { largestBody } from '../plans.ts';
-import { createInFlightWait, enqueueCaptures, enqueueLargeCapture, openCaptureQueues, removeLargeBody } from '../queue/capture-queue.ts';
+import { enqueueCaptures, enqueueLargeCapture, openCaptureQueues, removeLargeBody } from '../queue/capture-queue.ts';
+import { createInFlightWait } from '../queue/in-flight.ts';
 import { openMaintenanceQueue, requestSweep } from '../queue/maintenance-queue.ts';
 import { closeRedis, openRedis } from '../redis/connections.ts';
 import { createEndpointCache } from '../redis/endpoint-cache.ts';
@@ -47,7 +48,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   const { capture: smallCaptures } = openCaptureQueues(producer, config.redis.prefix);
   const largeProducer = resources.add(openRedis(config.redis, 'bulk', log), closeRedis);
   const { 'capture-large': largeCaptures } = openCaptureQueues(largeProducer, config.redis.prefix);
-  const metrics = createMetrics('api');
+  const metrics = createApiMetrics();
   const maintenance = openMaintenanceQueue(producer, config.redis.prefix);
 
   const endpoints = resources.add(createEndpointCache({
@@ -67,19 +68,19 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
       quota,
       enqueue: {
         capture: (batch) => enqueueCaptures(smallCaptures, batch),
-        'capture-large': (batch) => enqueueLargeCapture(largeCaptures, largeProducer, batch),
+        'capture-large': (batch) => enqueueLargeCapture(largeCaptures, largeProducer, config.redis.prefix, batch),
       },
-      discardLarge: (batchId) => removeLargeBody(largeCaptures, largeProducer, batchId),
+      discardLarge: (batchId) => removeLargeBody(largeProducer, config.redis.prefix, batchId),
       metrics,
       refuse,
     }),
     (open) => open.idle(),
   );
 
-  const budget = createByteBudget(config.intakeMaxBytes);
+  const captureBodies = createByteBudget(config.intakeMaxBytes);
   const answers = createByteBudget(config.answerMaxBytes);
   metrics.onScrape(() => {
-    metrics.intakeBytes.set(budget.used());
+    metrics.intakeBytes.set(captureBodies.used());
     metrics.answerBytes.set(answers.used());
   });
   metrics.measureConnections(() => db.connections());
@@ -99,7 +100,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     quota,
     intake,
     inFlight: createInFlight(createInFlightWait(openCaptureQueues(cacheRedis, config.redis.prefix)), log),
-    budget,
+    captureBodies,
     managementBodies: createByteBudget(MANAGEMENT_BODY_BYTES),
     answers,
     refuse,

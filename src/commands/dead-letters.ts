@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { isUuid } from '../domain/ids.ts';
-import { UserError } from '../errors.ts';
+import { UserError } from '../user-error.ts';
 import type { Log } from '../log.ts';
 import type { Database } from '../store/database.ts';
 import { countDeadLetters, discardDeadLetters, listDeadLetters, nextDeadLetters, type DeadLetter } from '../store/dead-letters.ts';

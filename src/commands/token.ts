@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import jwt from 'jsonwebtoken';
 import type { Config } from '../config.ts';
-import { UserError } from '../errors.ts';
+import { UserError } from '../user-error.ts';
 
 const MAX_TOKEN_SECONDS = 365 * 86_400;
 

@@ -3,7 +3,7 @@ import { createConnection } from 'node:net';
 import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { MysqlConfig, RedisConfig } from '../config.ts';
-import { UserError } from '../errors.ts';
+import { UserError } from '../user-error.ts';
 import { tlsOptions } from '../redis/connections.ts';
 import type { Database } from '../store/database.ts';
 

@@ -2,7 +2,7 @@ import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { UserError } from '../errors.ts';
+import { UserError } from '../user-error.ts';
 
 /** More than a process gives itself (`SHUTDOWN_TIMEOUT_MS`). */
 const STOP_TIMEOUT_MS = 40_000;

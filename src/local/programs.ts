@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { UserError } from '../errors.ts';
+import { UserError } from '../user-error.ts';
 import { step } from './progress.ts';
 
 /** Where packages put servers that are not on everybody's PATH. */

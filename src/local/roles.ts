@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { UserError } from '../errors.ts';
+import { UserError } from '../user-error.ts';
 import type { Resources } from '../resources.ts';
 import { stopProcess, type ProcessRegistry } from './processes.ts';
 import { step } from './progress.ts';

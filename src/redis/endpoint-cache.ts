@@ -2,8 +2,10 @@ import type { Redis } from 'ioredis';
 import { OutcomeUnknown } from '../deadline.ts';
 import { describeError, type Log } from '../log.ts';
 import { isUuid, newEndpointId } from '../domain/ids.ts';
+import { HOUR_MS } from '../domain/time.ts';
 import type { CaptureTarget } from '../store/endpoints.ts';
-import { announce, announcedKeys, endpointKeys, isTombstone, stopCaptures } from './endpoint-keys.ts';
+import { announce, announcedKeys, isTombstone, stopCaptures } from './announcements.ts';
+import { redisKeys } from './keys.ts';
 import { watchListening, type Listening } from './listening.ts';
 import { createLocalCopies } from './local-copies.ts';
 import { beginPlanChange, fillPlan, finishPlanChange } from './plan-copies.ts';
@@ -23,7 +25,7 @@ const TENTATIVE_TOMBSTONE_SECONDS = 30;
 const UNSURE_MS = 5_000;
 
 /** Past its end an endpoint stays known for a while (410 rather than a look-up); then Redis may forget it. */
-const KEEP_AFTER_EXPIRY_MS = 48 * 3_600_000;
+const KEEP_AFTER_EXPIRY_MS = 48 * HOUR_MS;
 
 /** What Redis holds of an endpoint; the owner's plan has a key of its own, because it changes alone. */
 interface CachedEndpoint {
@@ -51,7 +53,7 @@ export interface EndpointCache {
    * the outcome is unknown for some seconds, until the database is asked again.
    * @throws what `remove` threw, or when Redis can't be told
    */
-  whileStopped<T>(target: NewTarget, remove: () => Promise<T>): Promise<T>;
+  withCapturesStopped<T>(target: NewTarget, remove: () => Promise<T>): Promise<T>;
   /** The plan that captures for a user go by; undefined when Redis doesn't know it. */
   findPlan(userId: string): Promise<string | undefined>;
   /** Removes the copy of a plan that is about to change in the database, see `plan-copies.ts`; returns a token. */
@@ -84,7 +86,7 @@ export interface EndpointCacheOptions {
  */
 export function createEndpointCache(options: EndpointCacheOptions): EndpointCache {
   const { redis, prefix, log, findInDatabase } = options;
-  const keys = endpointKeys(prefix);
+  const keys = redisKeys(prefix);
   const local = createLocal(options);
 
   async function find(key: string): Promise<CachedTarget | undefined> {
@@ -167,7 +169,7 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
       await write(target, alias);
       await changed([keys.endpoint(target.id), ...(alias === null ? [] : [keys.alias(alias)])]);
     },
-    async whileStopped(target, remove) {
+    async withCapturesStopped(target, remove) {
       const key = keys.endpoint(target.id);
       local.drop([key]);
       // Its own mark: a delete that fails must not undo another one that succeeds.
@@ -198,7 +200,7 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
 
 /** What this process holds itself, by keys of Redis; nothing while announcements do not reach it. */
 function createLocal({ subscriber, prefix, log }: EndpointCacheOptions) {
-  const { channel } = endpointKeys(prefix);
+  const { announcements } = redisKeys(prefix);
   const mayKeep = (): boolean => listening.isUp();
   const aliases = createLocalCopies<string>(LOCAL_MAX, LOCAL_TTL_MS, mayKeep);
   const endpoints = createLocalCopies<CachedEndpoint>(LOCAL_MAX, LOCAL_TTL_MS, mayKeep);
@@ -219,7 +221,7 @@ function createLocal({ subscriber, prefix, log }: EndpointCacheOptions) {
   // What was announced while this process was not listening is unknown: it relies on Redis until it listens again.
   const listening: Listening = watchListening({
     subscriber,
-    listen: () => subscriber.subscribe(channel),
+    listen: () => subscriber.subscribe(announcements),
     heartbeatMs: HEARTBEAT_MS,
     timeoutMs: HEARTBEAT_TIMEOUT_MS,
     onUp: clear,

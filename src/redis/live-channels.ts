@@ -1,6 +1,7 @@
 import { createShardedAdapter } from '@socket.io/redis-adapter';
 import type { Redis } from 'ioredis';
 import { describeError, type Log } from '../log.ts';
+import { redisKeys } from './keys.ts';
 import { watchListening, type Listening } from './listening.ts';
 
 /** What a Socket.IO server takes as its `adapter`. */
@@ -11,7 +12,7 @@ const HEARTBEAT_TIMEOUT_MS = 3_000;
 
 /** The adapter of a process with sockets: a room has a Redis channel of its own, which only processes with members of the room listen to. */
 export function liveAdapter(publisher: Redis, subscriber: Redis, prefix: string): LiveAdapter {
-  return createShardedAdapter(publisher, subscriber, { channelPrefix: channelPrefix(prefix) });
+  return createShardedAdapter(publisher, subscriber, { channelPrefix: redisKeys(prefix).live });
 }
 
 /**
@@ -22,7 +23,7 @@ export function liveAdapter(publisher: Redis, subscriber: Redis, prefix: string)
  */
 export function publishingAdapter(publish: (channel: string, message: string | Buffer) => Promise<unknown>, prefix: string): LiveAdapter {
   const listensToNothing = { on() {}, ssubscribe() {}, sunsubscribe() {} };
-  return createShardedAdapter({ spublish: publish }, listensToNothing, { channelPrefix: channelPrefix(prefix) });
+  return createShardedAdapter({ spublish: publish }, listensToNothing, { channelPrefix: redisKeys(prefix).live });
 }
 
 /** Those of the rooms that have members on any process. */
@@ -41,7 +42,7 @@ export function watchSubscriber(subscriber: Redis, prefix: string, log: Log, onI
   catchRejections(subscriber, (error) => stopped || log.error({ error: describeError(error) }, 'Cannot listen for live events; Redis 7 or later is needed, and its ACL has to allow ssubscribe on our prefix'));
   const listening = watchListening({
     subscriber,
-    listen: () => subscriber.ssubscribe(`${channelPrefix(prefix)}#listening`),
+    listen: () => subscriber.ssubscribe(`${redisKeys(prefix).live}#listening`),
     heartbeatMs: HEARTBEAT_MS,
     timeoutMs: HEARTBEAT_TIMEOUT_MS,
     onInterrupted,
@@ -69,10 +70,5 @@ function catchRejections(subscriber: Redis, onError: (error: unknown) => void): 
 
 /** As the adapter of this version names it. */
 function channelOf(prefix: string, room: string): string {
-  return `${channelPrefix(prefix)}#/#${room}#`;
-}
-
-/** Every key and channel of an installation begins with its prefix. */
-function channelPrefix(prefix: string): string {
-  return `${prefix}:live`;
+  return `${redisKeys(prefix).live}#/#${room}#`;
 }

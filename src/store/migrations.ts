@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import * as init from '../../migrations/001_init.ts';
 import * as ledgerTime from '../../migrations/002_ledger_time.ts';
 import * as endpointCounts from '../../migrations/003_endpoint_counts.ts';
-import { MisconfigurationError, UserError } from '../errors.ts';
+import { MisconfigurationError, UserError } from '../user-error.ts';
 import type { Database } from './database.ts';
 
 /** In order, under names that stay the same in TypeScript and in the built image. */

@@ -3,10 +3,10 @@ import { Worker, WaitingError, type Job, type WorkerOptions as BullWorkerOptions
 import type { Redis } from 'ioredis';
 import { decodeBatch, type CaptureBatchJob } from '../domain/capture-batch.ts';
 import { describeError, type Log } from '../log.ts';
-import type { WorkerMetrics } from '../metrics.ts';
-import { CAPTURE_QUEUES, openCaptureQueues, readLargeBody, removeLargeBody } from '../queue/capture-queue.ts';
+import type { WorkerMetrics } from './metrics.ts';
+import { CAPTURE_QUEUES, readLargeBody, removeLargeBody } from '../queue/capture-queue.ts';
 import { answers, isLost } from '../redis/connections.ts';
-import { stopCaptures } from '../redis/endpoint-keys.ts';
+import { stopCaptures } from '../redis/announcements.ts';
 import type { Database } from '../store/database.ts';
 import { findStoredBatches } from '../store/capture-batches.ts';
 import { isDatabaseError, isRefusedData, isUnavailable, mayBeTheData } from '../store/sql-errors.ts';
@@ -60,7 +60,6 @@ export function startCaptureWorker({ db, redis, redisPrefix, concurrency, broadc
     isOutage: (error) => isDatabaseError(error) && !isRefusedData(error),
     log,
   });
-  const { 'capture-large': large } = openCaptureQueues(redis, redisPrefix);
   const workers = CAPTURE_QUEUES.map((name) => {
     const worker = new Worker<CaptureBatchJob, void>(name, storeJob, {
       ...queueWorker,
@@ -76,10 +75,10 @@ export function startCaptureWorker({ db, redis, redisPrefix, concurrency, broadc
     const id = job.id as string;
     const hasBody = job.data.v === 2;
     try {
-      const body = hasBody ? await readLargeBody(large, redis, id) : undefined;
+      const body = hasBody ? await readLargeBody(redis, redisPrefix, id) : undefined;
       if (body === null) return await expectStored(id);
       await committer.commit({ id, day: job.data.day, captures: decodeBatch(job.data, body) });
-      if (hasBody) await removeLargeBody(large, redis, id);
+      if (hasBody) await removeLargeBody(redis, redisPrefix, id);
     } catch (error) {
       if (!(error instanceof Stopping) && !isUnavailable(error)) throw withoutData(error);
       // Back to the queue for another worker, without costing the job an attempt.

@@ -1,5 +1,5 @@
 import { describeError, type Log } from '../log.ts';
-import type { WorkerMetrics } from '../metrics.ts';
+import type { WorkerMetrics } from './metrics.ts';
 import type { Persisted } from './persist.ts';
 
 export interface OrphanOptions {

@@ -1,5 +1,5 @@
 import { timeOfId } from '../domain/ids.ts';
-import type { WorkerMetrics } from '../metrics.ts';
+import type { WorkerMetrics } from './metrics.ts';
 import type { CaptureBatch, Persisted } from './persist.ts';
 
 type Persist = (batches: CaptureBatch[], lastResort: boolean) => Promise<Persisted>;

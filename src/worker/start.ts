@@ -1,14 +1,15 @@
 import type { Config } from '../config.ts';
+import { HOUR_MS } from '../domain/time.ts';
 import type { Log } from '../log.ts';
-import { createMetrics } from '../metrics.ts';
+import { createWorkerMetrics } from './metrics.ts';
 import { largestBody } from '../plans.ts';
 import { createDurabilityCheck } from '../ops/durability.ts';
 import { listen } from '../ops/listen.ts';
 import { createOpsServer } from '../ops/server.ts';
 import { startStartupCheck } from '../ops/startup-check.ts';
-import { queuePrefix } from '../queue/capture-queue.ts';
 import { startBallast } from '../redis/ballast.ts';
 import { closeRedis, openRedis } from '../redis/connections.ts';
+import { redisKeys } from '../redis/keys.ts';
 import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
 import { createBroadcaster, type Broadcaster } from './broadcast.ts';
@@ -20,13 +21,11 @@ import { startCaptureWorker } from './capture-worker.ts';
 /** A worker that dies loses its jobs to another one; however often that happens, it is not the job's fault. */
 const MAX_STALLED_COUNT = 1_000_000;
 
-const HOUR_MS = 3_600_000;
-
 /** Opens everything that a worker process needs and starts taking jobs; closing `resources` finishes them. */
 export async function startWorkerProcess(config: Config, resources: Resources, log: Log): Promise<{ internalPort: number }> {
   const db = resources.add(openDatabase(config.mysql), (database) => database.close());
   const redis = resources.add(openRedis(config.redis, 'worker', log), closeRedis);
-  const metrics = createMetrics('worker');
+  const metrics = createWorkerMetrics();
   metrics.measureConnections(() => db.connections());
 
   const unsafe = createDurabilityCheck({ redis, db, mode: config.durability, log });
@@ -42,7 +41,7 @@ export async function startWorkerProcess(config: Config, resources: Resources, l
 
   const queueWorker = {
     connection: redis,
-    prefix: queuePrefix(config.redis.prefix),
+    prefix: redisKeys(config.redis.prefix).queues,
     lockDuration: config.jobLockMs,
     stalledInterval: Math.ceil(config.jobLockMs / 2),
     maxStalledCount: MAX_STALLED_COUNT,

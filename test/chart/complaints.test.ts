@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { QueueKeys } from 'bullmq';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../src/config.ts';
-import { CAPTURE_QUEUES, queuePrefix } from '../../src/queue/capture-queue.ts';
+import { CAPTURE_QUEUES } from '../../src/queue/capture-queue.ts';
+import { redisKeys } from '../../src/redis/keys.ts';
 import { BUNDLED, CHART, EXTERNAL, NAMESPACE, render, runHelm, VALUES, type RenderOptions } from './support/helm.ts';
 import { startFakeCluster } from './support/kube-apiserver.ts';
 import { environmentOf, hooksOf, isHook, isTest, one, podOf, podsOf, specOf, type Manifest } from './support/manifests.ts';
@@ -214,7 +215,7 @@ eachHelm('complaints about charts', (helm) => {
     const env = environmentOf(manifests, podOf(manifests, 'Deployment', '-worker').container);
     const triggers = specOf(one(manifests, 'ScaledObject'), 'triggers') as { type: string; metadata: Record<string, string> }[];
     const redis = triggers.filter(({ type }) => type === 'redis').map(({ metadata }) => metadata);
-    const keys = new QueueKeys(queuePrefix(env['REDIS_PREFIX'] ?? ''));
+    const keys = new QueueKeys(redisKeys(env['REDIS_PREFIX'] ?? '').queues);
     expect(redis.map(({ listName }) => listName)).toEqual(CAPTURE_QUEUES.map((queue) => keys.toKey(queue, 'wait')));
     for (const metadata of redis) expect(metadata).toMatchObject({ address: 'redis.example.com:6380', databaseIndex: '3', enableTLS: 'true' });
     expect(env).toMatchObject({ REDIS_HOST: 'redis.example.com', REDIS_PORT: '6380', REDIS_DB: '3', REDIS_TLS: 'true', NODE_EXTRA_CA_CERTS: '/etc/hookbay/ca/ca.crt' });

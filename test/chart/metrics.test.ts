@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, expect, test } from 'vitest';
-import { createMetrics } from '../../src/metrics.ts';
+import { createApiMetrics } from '../../src/api/metrics.ts';
+import { createWorkerMetrics } from '../../src/worker/metrics.ts';
 import { CHART, render } from './support/helm.ts';
 import { one, podsOf, selects, specOf, type Manifest } from './support/manifests.ts';
 import { chartSuite, newestHelm } from './support/suite.ts';
@@ -69,7 +70,7 @@ function unknownIn(expression: string): string[] {
 }
 
 test('the processes have these metrics, and no others of Hookbay', async () => {
-  const registries = [createMetrics('api'), createMetrics('worker')].map(({ registry }) => registry);
+  const registries = [createApiMetrics(), createWorkerMetrics()].map(({ registry }) => registry);
   const known = (await Promise.all(registries.map((registry) => registry.getMetricsAsJSON()))).flat().map(({ name }) => name);
   const foreign = /^(up$|kube_)/;
   expect(Object.keys(METRICS).filter((name) => !foreign.test(name) && !known.includes(name))).toEqual([]);

@@ -295,7 +295,7 @@ test('APIs, workers and Redis killed under large bodies: the books balance, and 
   await expectBalanced(db, endpointId, load.outcomes);
   expect(await queues['capture-large'].getFailedCount()).toBe(0);
   // What the reconciler does a minute later.
-  await reconcileQuota(redis, config.redis.prefix, (ids) => findStoredBatches(db.pool, ids), (id) => removeLargeBody(queues['capture-large'], redis, id), -1_000);
+  await reconcileQuota(redis, config.redis.prefix, (ids) => findStoredBatches(db.pool, ids), (id) => removeLargeBody(redis, config.redis.prefix, id), -1_000);
   expect(await redis.keys(queues['capture-large'].toKey('body:*'))).toEqual([]);
 });
 
@@ -306,13 +306,13 @@ test('a large job whose body is gone is done when its capture is stored, and fai
   await environment.drained();
   const [stored] = await environment.db.knex('capture_batches').orderBy('id', 'desc').limit(1).pluck('id');
   const batch = { id: bytesToId(stored as Buffer), day: '2026-03-01', captures: [makeCapture(endpointId, { body: Buffer.alloc(800_000) })] };
-  await enqueueLargeCapture(large, redis, batch);
+  await enqueueLargeCapture(large, redis, environment.config.redis.prefix, batch);
   await environment.drained();
   expect(await large.getFailedCount()).toBe(0);
   expect((await owner.list(endpointId)).body.requests.map((entry) => entry.id)).toEqual([id]);
 
   await large.pause();
-  await enqueueLargeCapture(large, redis, { ...batch, id: newTimeOrderedId() });
+  await enqueueLargeCapture(large, redis, environment.config.redis.prefix, { ...batch, id: newTimeOrderedId() });
   await redis.del(...(await redis.keys(large.toKey('body:*'))));
   await large.resume();
   await eventually(() => worker.log.some(({ msg, error }) => msg === 'Job failed' && JSON.stringify(error).includes('body of this large capture is missing')));

@@ -7,7 +7,7 @@ import type { RedisConfig } from '../../src/config.ts';
 import { idToBytes } from '../../src/domain/ids.ts';
 import type { PrivateServer } from '../../src/local/servers.ts';
 import { createLog } from '../../src/log.ts';
-import { ballastKey } from '../../src/redis/ballast.ts';
+import { redisKeys } from '../../src/redis/keys.ts';
 import { closeRedis, openRedis } from '../../src/redis/connections.ts';
 import { readMemory } from '../../src/redis/memory.ts';
 import { expectBalanced, startLoad } from '../support/accounting.ts';
@@ -28,7 +28,7 @@ let worker: RoleProcess;
 let endpointId: string;
 
 const startWorker = (): Promise<RoleProcess> => startRole('worker', { ...environment.env, JOB_LOCK_MS: '2000' });
-const ballast = (): Promise<number> => admin.strlen(ballastKey(environment.config.redis.prefix));
+const ballast = (): Promise<number> => admin.strlen(redisKeys(environment.config.redis.prefix).ballast);
 const messages = ({ log }: RoleProcess): string[] => log.map(({ msg }) => String(msg));
 const share = async (): Promise<number> => (await readMemory(admin)).used / MAX_MEMORY;
 

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { Worker } from 'bullmq';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { queuePrefix } from '../../src/queue/capture-queue.ts';
+import { redisKeys } from '../../src/redis/keys.ts';
 import { closing, eventually, JWT_SECRET, openEnvironment, type Environment } from '../support/environment.ts';
 import { mintToken } from '../support/client.ts';
 import { endProcess } from '../support/processes.ts';
@@ -43,7 +43,7 @@ test('the script of `helm test` fails, and shows no key, when the API does not k
 test("the chart's runbook has failed jobs tried again", async () => {
   const { redis, queue, config } = environment;
   const [, command = ''] = /node -e "\n([^"]*)"/.exec(readFileSync('charts/hookbay/README.md', 'utf8')) ?? [];
-  const worker = new Worker('capture', () => Promise.reject(new Error('no')), { connection: redis, prefix: queuePrefix(config.redis.prefix) });
+  const worker = new Worker('capture', () => Promise.reject(new Error('no')), { connection: redis, prefix: redisKeys(config.redis.prefix).queues });
   await queue.add('batch', {} as never, { attempts: 1 });
   await eventually(async () => (await queue.getFailedCount()) === 1);
   await worker.close();

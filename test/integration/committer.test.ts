@@ -2,11 +2,11 @@ import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { encodeBatch, type CaptureBatchJob } from '../../src/domain/capture-batch.ts';
 import { idToBytes, newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
-import { createMetrics } from '../../src/metrics.ts';
+import { createWorkerMetrics } from '../../src/worker/metrics.ts';
 import { parsePlans, type Plan } from '../../src/plans.ts';
-import { queuePrefix } from '../../src/queue/capture-queue.ts';
 import { insertEndpoint } from '../../src/store/endpoints.ts';
 import { inTransaction } from '../../src/store/database.ts';
+import { redisKeys } from '../../src/redis/keys.ts';
 import { createBroadcaster } from '../../src/worker/broadcast.ts';
 import { persistBatches } from '../../src/worker/persist.ts';
 import { startCaptureWorker } from '../../src/worker/capture-worker.ts';
@@ -42,8 +42,8 @@ function startWorker() {
     db, redis, log, redisPrefix: prefix,
     concurrency: 64,
     broadcast: (persisted) => broadcaster.broadcast(persisted),
-    metrics: createMetrics('worker'),
-    queueWorker: { connection: redis, prefix: queuePrefix(prefix), ...locks },
+    metrics: createWorkerMetrics(),
+    queueWorker: { connection: redis, prefix: redisKeys(prefix).queues, ...locks },
   });
   return { warnings, close: () => worker.close() };
 }

@@ -48,7 +48,7 @@ test.each([
   const deleting = await openPod(async () => undefined);
   const found = late.find(target.id);
   await asked.promise;
-  await deleting.whileStopped(target, async () => true);
+  await deleting.withCapturesStopped(target, async () => true);
   // The row was read before the delete.
   answer.resolve(target);
   expect(await found).toBeUndefined();
@@ -78,13 +78,13 @@ test('a delete that fails lets captures go on, and does not undo another one tha
   const pod = await openPod(async () => undefined);
   await pod.created(target, null);
   await changePlan(pod, 'ann', 'pro');
-  await expect(pod.whileStopped(target, () => Promise.reject(new Error('database away')))).rejects.toThrow('database away');
+  await expect(pod.withCapturesStopped(target, () => Promise.reject(new Error('database away')))).rejects.toThrow('database away');
   expect(await pod.find(target.id)).toMatchObject({ id: target.id, plan: 'pro' });
 
   const failing = Promise.withResolvers<never>();
-  const first = pod.whileStopped(target, () => failing.promise);
+  const first = pod.withCapturesStopped(target, () => failing.promise);
   const other = await openPod(async () => undefined);
-  await other.whileStopped(target, async () => true);
+  await other.withCapturesStopped(target, async () => true);
   failing.reject(new Error('lost the race'));
   await expect(first).rejects.toThrow('lost the race');
   expect(await pod.find(target.id)).toBeUndefined();
@@ -131,7 +131,7 @@ describe('announcements', () => {
       await changing.created(other, `alias-${round}`);
       if (round % 3 === 0) await changePlan(changing, 'eve', round % 2 === 0 ? 'pro' : 'free');
       expect(await capturing.find(target.id)).toMatchObject({ id: target.id, plan: 'pro' });
-      await changing.whileStopped(other, async () => true);
+      await changing.withCapturesStopped(other, async () => true);
       expect(await capturing.find(target.id)).toMatchObject({ id: target.id, plan: 'pro' });
     }
     // The first look, and once in five seconds; otherwise it is most of the 400.
@@ -150,7 +150,7 @@ describe('announcements', () => {
     const next = newTarget({ userId: 'fay' });
     await here.created(next, 'fays-hook');
     await eventually(async () => (await there.find('fays-hook'))?.id === next.id, 2_000);
-    await here.whileStopped(next, async () => true);
+    await here.withCapturesStopped(next, async () => true);
     for (const key of [next.id, 'fays-hook']) await eventually(async () => (await there.find(key)) === undefined, 2_000);
     expect(await there.find(target.id)).toMatchObject({ id: target.id });
   });
@@ -182,7 +182,7 @@ describe('announcements', () => {
       await changePlan(other, 'hal', plan);
       expect(await deaf.find(target.id)).toMatchObject({ plan });
     }
-    await other.whileStopped(target, async () => true);
+    await other.withCapturesStopped(target, async () => true);
     expect(await deaf.find(target.id)).toBeUndefined();
     proxy.takeNew();
     await eventually(() => deaf.isListening());

@@ -6,11 +6,11 @@ import { startLive } from '../../src/api/live/server.ts';
 import { createMessageLimit } from '../../src/api/live/message-limit.ts';
 import { FRESH_MS, type KeySource } from '../../src/api/auth/jwks-source.ts';
 import { TOKEN_RECHECK_MS } from '../../src/api/live/session.ts';
-import { unavailable } from '../../src/errors.ts';
+import { unavailable } from '../../src/api/http/errors.ts';
 import { newTimeOrderedId } from '../../src/domain/ids.ts';
 import { CLOSE } from '../../src/domain/live-event.ts';
 import { createLog } from '../../src/log.ts';
-import { createMetrics } from '../../src/metrics.ts';
+import { createApiMetrics } from '../../src/api/metrics.ts';
 import { listen } from '../../src/ops/listen.ts';
 import { closeRedis, openRedis } from '../../src/redis/connections.ts';
 import { watchSubscriber } from '../../src/redis/live-channels.ts';
@@ -141,7 +141,7 @@ test('a key that is withdrawn ends its sockets, one that cannot be asked for doe
   const [publisher, subscriber] = [closing(openRedis(redis, 'live', log), closeRedis), closing(openRedis(redis, 'subscriber', log), closeRedis)];
   const auth = { jwt, keySource, plans, defaultPlan, rememberPlan: async () => {} };
   const live = closing(
-    startLive({ http, db: environment.db, publisher, subscriber, prefix: redis.prefix, auth, metrics: createMetrics('api'), log, maxSocketsPerUser: 9, maxBufferedBytes: 1e7, enabled: true, tokenRecheckMs: 20 }),
+    startLive({ http, db: environment.db, publisher, subscriber, prefix: redis.prefix, auth, metrics: createApiMetrics(), log, maxSocketsPerUser: 9, maxBufferedBytes: 1e7, enabled: true, tokenRecheckMs: 20 }),
     (open) => open.close(),
   );
   const address = `http://127.0.0.1:${await listen(http, '127.0.0.1', 0)}`;

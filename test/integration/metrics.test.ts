@@ -1,9 +1,9 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { idToBytes, newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
-import { httpError } from '../../src/errors.ts';
+import { httpError } from '../../src/api/http/errors.ts';
 import { outcomeOf } from '../../src/api/capture/capture.ts';
-import { CAPTURE_OUTCOMES, type CaptureOutcome } from '../../src/metrics.ts';
+import { CAPTURE_OUTCOMES, type CaptureOutcome } from '../../src/api/metrics.ts';
 import { enqueueCaptures } from '../../src/queue/capture-queue.ts';
 import { openMaintenanceQueue, requestSweep } from '../../src/queue/maintenance-queue.ts';
 import { makeCapture } from '../support/captures.ts';

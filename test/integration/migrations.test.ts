@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { createConnection } from 'mysql2/promise';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
-import { MisconfigurationError } from '../../src/errors.ts';
+import { MisconfigurationError } from '../../src/user-error.ts';
 import { connectionOptions } from '../../src/local/servers.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { checkPacketSize, migrate, pendingMigrations } from '../../src/store/migrations.ts';

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { encodeBatch } from '../../src/domain/capture-batch.ts';
 import { bytesToId, firstIdAt, idToBytes, newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
 import { parsePlans, type Plan } from '../../src/plans.ts';
-import { enqueueCaptures, findQueued, queuePrefix } from '../../src/queue/capture-queue.ts';
+import { enqueueCaptures, findQueued } from '../../src/queue/capture-queue.ts';
+import { redisKeys } from '../../src/redis/keys.ts';
 import { requestSweep, openMaintenanceQueue } from '../../src/queue/maintenance-queue.ts';
 import { insertEndpoint, removeEndpoint } from '../../src/store/endpoints.ts';
 import { persistBatches, type CaptureBatch } from '../../src/worker/persist.ts';
@@ -226,7 +227,7 @@ describe('the ledger', () => {
   /** Ends a job's only attempt as a worker does that can't run it. */
   async function failJob(id: string | undefined): Promise<void> {
     const worker = new Worker(environment.queue.name, () => Promise.reject(new Error('no')), {
-      connection: environment.redis, prefix: queuePrefix(environment.config.redis.prefix),
+      connection: environment.redis, prefix: redisKeys(environment.config.redis.prefix).queues,
     });
     await eventually(async () => (await environment.queue.getFailed()).some((job) => job.id === id));
     await worker.close();

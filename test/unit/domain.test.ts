@@ -80,7 +80,7 @@ describe('headers and query', () => {
 
 describe('a body that is cut', () => {
   const row = (body: Buffer, size: number): StoredRequest => ({
-    id: idToBytes(newTimeOrderedId()), endpoint_id: idToBytes(newEndpointId()), seq: 1, method: 'POST', target: '/h/x', raw_headers: '[]', ip: '', size, is_utf8: 1, body,
+    id: newTimeOrderedId(), endpointId: newEndpointId(), seq: 1, method: 'POST', target: '/h/x', rawHeaders: [], ip: '', size, isUtf8: true, body,
   });
   test('ends at a character, and loses no whole one', () => {
     for (const character of ['a', 'é', '€', '😀']) {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { createMetrics } from '../../src/metrics.ts';
+import { createApiMetrics } from '../../src/api/metrics.ts';
+import { createWorkerMetrics } from '../../src/worker/metrics.ts';
 import { parseExposition } from '../support/exposition.ts';
 
 /** Name → `type; labels; roles`, as the README tells. */
@@ -12,8 +13,7 @@ function documented(): Map<string, string> {
 /** What the registries hold; a metric of both roles is listed once, as `both`. */
 async function registered(): Promise<Map<string, string>> {
   const found = new Map<string, string>();
-  for (const role of ['api', 'worker'] as const) {
-    const { registry } = createMetrics(role);
+  for (const [role, { registry }] of Object.entries({ api: createApiMetrics(), worker: createWorkerMetrics() })) {
     for (const { name, type } of await registry.getMetricsAsJSON()) {
       if (!name.startsWith('hookbay_')) continue;
       const { labelNames } = registry.getSingleMetric(name) as unknown as { labelNames: string[] };
@@ -31,24 +31,24 @@ test('the README lists the metrics that there are, with their types, labels and 
 });
 
 test('a scrape is well-formed, and starts with the series that alerts are about', async () => {
-  const api = parseExposition(await createMetrics('api').scrape());
+  const api = parseExposition(await createApiMetrics().scrape());
   expect(api.value('hookbay_captures_total', { outcome: 'unavailable' })).toBe(0);
   expect(api.value('hookbay_batch_captures_count')).toBe(0);
   expect(api.families.get('nodejs_eventloop_lag_p99_seconds')).toBe('gauge');
-  const worker = parseExposition(await createMetrics('worker').scrape());
+  const worker = parseExposition(await createWorkerMetrics().scrape());
   expect(worker.value('hookbay_swept_rows_total', { kind: 'retired' })).toBe(0);
   expect(worker.families.has('process_resident_memory_bytes')).toBe(true);
 });
 
 test('what only one worker tells has no value before it does', async () => {
-  const worker = parseExposition(await createMetrics('worker').scrape());
+  const worker = parseExposition(await createWorkerMetrics().scrape());
   for (const name of ['hookbay_queue_jobs', 'hookbay_queue_oldest_waiting_seconds', 'hookbay_dead_letters', 'hookbay_purges_pending']) {
     expect([name, worker.families.get(name), worker.value(name)]).toEqual([name, 'gauge', undefined]);
   }
 });
 
 test('registries share nothing, and a reader that fails spoils no scrape', async () => {
-  const [one, other] = [createMetrics('api'), createMetrics('api')];
+  const [one, other] = [createApiMetrics(), createApiMetrics()];
   one.captures.accepted.inc();
   one.onScrape(() => {
     throw new Error('out of order');

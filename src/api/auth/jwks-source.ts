@@ -1,4 +1,4 @@
-import { unavailable } from '../../errors.ts';
+import { unavailable } from '../http/errors.ts';
 import { describeError, type Log } from '../../log.ts';
 import { fetchKeySet, type KeySet } from './key-set.ts';
 import type { VerificationKey } from './verification-key.ts';

@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto';
-import { shown } from '../../errors.ts';
+import { shown } from '../http/errors.ts';
 import { verificationKey, type VerificationKey } from './verification-key.ts';
 
 /** From the request to the last byte of the answer. */

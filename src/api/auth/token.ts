@@ -1,7 +1,7 @@
 import jwt from 'jsonwebtoken';
 import type { Context, Next } from 'koa';
 import type { JwtConfig } from '../../config.ts';
-import { forbidden, shown, unauthorized } from '../../errors.ts';
+import { forbidden, shown, unauthorized } from '../http/errors.ts';
 import type { Plan, Plans } from '../../plans.ts';
 import type { KeySource } from './jwks-source.ts';
 import type { VerificationKey } from './verification-key.ts';

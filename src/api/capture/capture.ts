@@ -1,9 +1,9 @@
 import { isHttpError } from 'http-errors';
 import type { Context, Middleware, Next } from 'koa';
-import { httpError, notFound } from '../../errors.ts';
+import { httpError, notFound } from '../http/errors.ts';
 import { isAliasShaped } from '../../domain/endpoint.ts';
 import { isUuid, newTimeOrderedId, timeOfId } from '../../domain/ids.ts';
-import type { ApiMetrics, CaptureOutcome } from '../../metrics.ts';
+import type { ApiMetrics, CaptureOutcome } from '../metrics.ts';
 import { maxRequestSize, type Plan, type Plans } from '../../plans.ts';
 import type { CachedTarget, EndpointCache } from '../../redis/endpoint-cache.ts';
 import type { MemoryWatch } from '../../redis/memory-watch.ts';
@@ -21,7 +21,8 @@ const MAX_CHALLENGE_BODY_BYTES = 8 * 1024;
 export interface CaptureOptions {
   endpoints: EndpointCache;
   intake: Intake;
-  budget: ByteBudget;
+  /** Memory for bodies of captures. */
+  captureBodies: ByteBudget;
   /** Says when Redis is too full to take captures. */
   memory: MemoryWatch;
   plans: Plans;
@@ -56,7 +57,7 @@ export function capture(options: CaptureOptions): Middleware {
   async function receive(ctx: Context, target: string): Promise<void> {
     checkHost(ctx.req);
     const { id: endpointId, userId, plan } = await findTarget(options, keyOf(target));
-    const holding = options.budget.open({ userId, endpointId });
+    const holding = options.captureBodies.open({ userId, endpointId });
     try {
       const body = await receiveBody(ctx, maxRequestSize(planOf(options, plan)), holding);
       // Anew: while the body came in, the endpoint may have been deleted, and its plan changed.

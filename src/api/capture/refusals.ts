@@ -1,5 +1,5 @@
 import type { Counter } from 'prom-client';
-import { unavailable } from '../../errors.ts';
+import { unavailable } from '../http/errors.ts';
 import { refusalLog, type Log } from '../../log.ts';
 
 /** Why a capture that nothing is wrong with is refused with 503, and what its sender is told. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { httpError, payloadTooLarge, unavailable } from '../../errors.ts';
+import { httpError, payloadTooLarge, unavailable } from './errors.ts';
 import type { Holding } from './byte-budget.ts';
 
 /** Bytes of a refused body that are read and thrown away, so that the sender gets to read the answer. */

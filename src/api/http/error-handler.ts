@@ -1,6 +1,6 @@
 import type { Context, Next } from 'koa';
 import { isHttpError } from 'http-errors';
-import { unavailable, type ErrorExtras } from '../../errors.ts';
+import { unavailable, type ErrorExtras } from './errors.ts';
 import { describeError, type Log } from '../../log.ts';
 import { isUnavailable } from '../../store/sql-errors.ts';
 import { SenderGone } from './body.ts';

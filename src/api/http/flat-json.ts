@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Request } from 'koa';
-import { badRequest } from '../../errors.ts';
+import { badRequest } from './errors.ts';
 
 /** Characters of JSON outside of its strings. Parsing 6 MB of them takes up to a second, of strings 25 ms. */
 const MAX_STRUCTURE = 16 * 1024;

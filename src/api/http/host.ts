@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { badRequest } from '../../errors.ts';
+import { badRequest } from './errors.ts';
 
 /**
  * A request names its host once (RFC 9112, section 3.2); HTTP/1.0 may leave it out. Node would answer without a body,

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { koaBody, HttpMethodEnum } from 'koa-body';
 import type { Context, Middleware, Next } from 'koa';
 import { isHttpError } from 'http-errors';
-import { badRequest, httpError, unavailable } from '../../errors.ts';
+import { badRequest, httpError, unavailable } from './errors.ts';
 import { continueIfAsked, discard, PACE, SenderGone, watchBody } from './body.ts';
 import type { ByteBudget, Owner } from './byte-budget.ts';
 import { parseFlatJson } from './flat-json.ts';

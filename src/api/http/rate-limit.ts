@@ -1,7 +1,8 @@
 import type { Context, Next } from 'koa';
 import type { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import { httpError } from '../../errors.ts';
+import { redisKeys } from '../../redis/keys.ts';
+import { httpError } from './errors.ts';
 import { describeError, type Log } from '../../log.ts';
 
 const WINDOW_SECONDS = 60;
@@ -25,7 +26,7 @@ export interface RateLimitOptions {
  */
 export function rateLimit({ name, perMinute, keyOf, redis, prefix, log }: RateLimitOptions) {
   if (perMinute === 0) return (_ctx: Context, next: Next): Promise<unknown> => next();
-  const limiter = new RateLimiterRedis({ storeClient: redis, keyPrefix: `${prefix}:limit:${name}`, points: perMinute, duration: WINDOW_SECONDS });
+  const limiter = new RateLimiterRedis({ storeClient: redis, keyPrefix: redisKeys(prefix).rateLimit(name), points: perMinute, duration: WINDOW_SECONDS });
 
   return async (ctx: Context, next: Next): Promise<unknown> => {
     const state = await consume(keyOf(ctx));

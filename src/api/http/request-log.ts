@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Context, Next } from 'koa';
 import type { Log } from '../../log.ts';
-import type { ApiMetrics } from '../../metrics.ts';
+import type { ApiMetrics } from '../metrics.ts';
 
 const REQUEST_ID_HEADER = 'X-Request-Id';
 

@@ -7,7 +7,7 @@ import { withDeadline } from '../../deadline.ts';
 import { userRoom } from '../../domain/live-event.ts';
 import { describeError, type Log } from '../../log.ts';
 import { liveAdapter, watchSubscriber } from '../../redis/live-channels.ts';
-import type { ApiMetrics } from '../../metrics.ts';
+import type { ApiMetrics } from '../metrics.ts';
 import type { Database } from '../../store/database.ts';
 import type { AuthOptions, Principal } from '../auth/token.ts';
 import { createLiveConnection, type Conn, type LiveConnection, type WebSocketLike } from './connection.ts';

@@ -1,9 +1,9 @@
 import pLimit from 'p-limit';
 import type { Socket } from 'socket.io';
 import { withDeadline } from '../../deadline.ts';
-import { notFound } from '../../errors.ts';
+import { notFound } from '../http/errors.ts';
 import { presentRequest } from '../../domain/captured-request.ts';
-import type { EndpointRow } from '../../domain/endpoint.ts';
+import type { Endpoint } from '../../domain/endpoint.ts';
 import { endpointRoom, EVENT_MAX_BODY_BYTES, REQUEST_EVENT, userRoom } from '../../domain/live-event.ts';
 import { retentionCutoff } from '../../domain/time.ts';
 import type { Listening } from '../../redis/listening.ts';
@@ -13,7 +13,8 @@ import { listRequestsAfter } from '../../store/requests.ts';
 import { createTurns } from '../../turns.ts';
 import type { Principal } from '../auth/token.ts';
 import type { LiveConnection } from './connection.ts';
-import { subscribeMessage, unsubscribeMessage, validate } from '../management/schemas.ts';
+import { validate } from '../http/validate.ts';
+import { subscribeMessage, unsubscribeMessage } from './messages.ts';
 
 /** Entries that one `subscribe` replays at most. */
 const REPLAY_MAX = 1_000;
@@ -72,7 +73,7 @@ export function createSubscriptions(socket: Socket, connection: LiveConnection, 
   const { db, listening, onReplayed, replayLimit } = options;
   const endpoints = new Set<string>();
 
-  async function ownEndpoint(endpointId: string): Promise<EndpointRow> {
+  async function ownEndpoint(endpointId: string): Promise<Endpoint> {
     const endpoint = await withDeadline(QUERY_DEADLINE_MS, findEndpoint(db.knex, userId, endpointId));
     if (endpoint === undefined) throw notFound();
     return endpoint;
@@ -128,7 +129,7 @@ export function createSubscriptions(socket: Socket, connection: LiveConnection, 
   async function follow(endpointId: string, after: number | undefined): Promise<SubscriptionAnswer> {
     await join(endpointRoom(endpointId));
     // Read after joining: what is beyond it comes live, and what is not was committed before the replay reads.
-    const { request_count: committed } = await ownEndpoint(endpointId);
+    const { requestCount: committed } = await ownEndpoint(endpointId);
     if (after === undefined) return { endpointId, replayed: 0, next: committed, more: false };
     const { replayed, last, complete } = await replay(endpointId, after);
     const more = !complete && last < committed;

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import { logEntryJson, presentRequest, type StoredRequest } from '../../domain/captured-request.ts';
-import { unavailable } from '../../errors.ts';
+import { unavailable } from '../http/errors.ts';
 import { createTurns } from '../../turns.ts';
 import { principal } from '../auth/token.ts';
 import { SenderGone } from '../http/body.ts';
@@ -23,14 +23,14 @@ export function reserve(ctx: Context, budget: ByteBudget, bytes: number): void {
 }
 
 /** Answers one entry. */
-export function answerEntry(ctx: Context, row: StoredRequest): void {
-  if (row.body.length <= SLICE_BYTES) ctx.body = presentRequest(row);
-  else answerJson(ctx, logEntryJson(row));
+export function answerEntry(ctx: Context, entry: StoredRequest): void {
+  if (entry.body.length <= SLICE_BYTES) ctx.body = presentRequest(entry);
+  else answerJson(ctx, logEntryJson(entry));
 }
 
 /** Answers `{"<name>": [entries…], …rest}`. */
-export function answerEntries(ctx: Context, name: string, rows: StoredRequest[], rest: Record<string, unknown>): void {
-  answerJson(ctx, listJson(name, rows, rest));
+export function answerEntries(ctx: Context, name: string, entries: StoredRequest[], rest: Record<string, unknown>): void {
+  answerJson(ctx, listJson(name, entries, rest));
 }
 
 /** Answers bytes as they are. */
@@ -53,11 +53,11 @@ async function* inTurns(pieces: Iterable<string>): AsyncGenerator<string> {
   }
 }
 
-function* listJson(name: string, rows: StoredRequest[], rest: Record<string, unknown>): Generator<string> {
+function* listJson(name: string, entries: StoredRequest[], rest: Record<string, unknown>): Generator<string> {
   yield `{${JSON.stringify(name)}:[`;
-  for (const [i, row] of rows.entries()) {
+  for (const [i, entry] of entries.entries()) {
     if (i > 0) yield ',';
-    yield* logEntryJson(row);
+    yield* logEntryJson(entry);
   }
   yield `],${JSON.stringify(rest).slice(1)}`;
 }

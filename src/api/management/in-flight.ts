@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { unavailable } from '../../errors.ts';
+import { unavailable } from '../http/errors.ts';
 import { describeError, type Log } from '../../log.ts';
 
 /** Says on a read that acknowledged captures were not all stored yet, and so may be missing from it. */

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { PROVIDERS } from '../../domain/signature/verify.ts';
+import { uuid } from '../http/validate.ts';
 import {
-  alias, batchDeleteBody, createEndpointBody, endpointPageQuery, pageQuery, uuid, verifySignatureBody, verifyStoredBody,
+  alias, batchDeleteBody, createEndpointBody, endpointPageQuery, pageQuery, verifySignatureBody, verifyStoredBody,
 } from './schemas.ts';
 
 /*

@@ -1,16 +1,19 @@
 import type { Router } from '@koa/router';
 import type { Context } from 'koa';
-import { notFound } from '../../errors.ts';
+import { notFound } from '../http/errors.ts';
 import type { StoredRequest } from '../../domain/captured-request.ts';
 import { isUuid } from '../../domain/ids.ts';
 import { retentionCutoff } from '../../domain/time.ts';
 import { findEndpoint } from '../../store/endpoints.ts';
-import { countRequests, findBody, findRequest, measurePage, readPage, removeRequests, type PageEntry, type Reader } from '../../store/requests.ts';
+import { countHidden, findBody, findRequest, measurePage, readPage, removeRequests, type PageEntry, type Reader } from '../../store/requests.ts';
 import { answerBytes, answerEntries, answerEntry, reserve } from './answers.ts';
-import type { ApiDependencies } from '../app.ts';
 import { principal } from '../auth/token.ts';
+import type { ByteBudget } from '../http/byte-budget.ts';
 import { jsonBody } from '../http/json-body.ts';
-import { batchDeleteBody, pageQuery, validate } from './schemas.ts';
+import type { Database } from '../../store/database.ts';
+import { validate } from '../http/validate.ts';
+import type { InFlight } from './in-flight.ts';
+import { batchDeleteBody, pageQuery } from './schemas.ts';
 
 /** Longer bodies are cut in lists; the detail route has them whole. */
 const LIST_MAX_BODY_BYTES = 256 * 1024;
@@ -21,8 +24,20 @@ const PAGE_MAX_BODY_BYTES = 8 * 1024 * 1024;
 /** What is held of an entry beside its bytes. */
 const ENTRY_BYTES = 1024;
 
-export function requestRoutes(router: Router, api: ApiDependencies): void {
-  const { db, inFlight } = api;
+/** What reading entries takes. */
+export interface EntryOptions {
+  db: Database;
+  inFlight: InFlight;
+  /** Memory for entries on their way to readers. */
+  answers: ByteBudget;
+}
+
+export interface RequestRouteOptions extends EntryOptions {
+  managementBodies: ByteBudget;
+}
+
+export function requestRoutes(router: Router, options: RequestRouteOptions): void {
+  const { db, inFlight, answers, managementBodies } = options;
 
   router.get('/api/endpoints/:id/requests', async (ctx) => {
     const reader = readerOf(ctx);
@@ -30,22 +45,23 @@ export function requestRoutes(router: Router, api: ApiDependencies): void {
     if (!isUuid(endpointId)) throw notFound();
     const { limit, offset, before } = validate(pageQuery, ctx.query);
     await inFlight.settleForRead(ctx);
-    if ((await findEndpoint(db.knex, reader.userId, endpointId)) === undefined) throw notFound();
+    const endpoint = await findEndpoint(db.knex, reader.userId, endpointId);
+    if (endpoint === undefined) throw notFound();
     const page = { limit, offset, ...(before !== undefined && { before }) };
     const entries = await measurePage(db.knex, reader, endpointId, page);
     const maxBody = bodyLimit(entries);
-    reserve(ctx, api.answers, entries.reduce((sum, { size, rest }) => sum + ENTRY_BYTES + rest + Math.min(size, maxBody), 0));
+    reserve(ctx, answers, entries.reduce((sum, { size, rest }) => sum + ENTRY_BYTES + rest + Math.min(size, maxBody), 0));
     const rows = await readPage(db.knex, reader, entries.map(({ id }) => id), maxBody);
-    const total = await countRequests(db.knex, reader, endpointId);
+    const total = endpoint.storedCount - (await countHidden(db.knex, reader, endpointId));
     answerEntries(ctx, 'requests', rows, { total, limit, offset });
   });
 
   router.get('/api/requests/:id', async (ctx) => {
-    answerEntry(ctx, await findOwnedRequest(ctx, api));
+    answerEntry(ctx, await findOwnedRequest(ctx, options));
   });
 
   router.get('/api/requests/:id/body', async (ctx) => {
-    const { body } = await findOwnedRequest(ctx, api);
+    const { body } = await findOwnedRequest(ctx, options);
     // Somebody else wrote these bytes: no browser may take them for a page.
     ctx.set('Content-Disposition', `attachment; filename="${ctx.params['id']?.toLowerCase()}.bin"`);
     ctx.set('Content-Security-Policy', "sandbox; default-src 'none'");
@@ -60,7 +76,7 @@ export function requestRoutes(router: Router, api: ApiDependencies): void {
     ctx.body = { success: true };
   });
 
-  router.delete('/api/requests', jsonBody({ budget: api.managementBodies, ownerOf: principal }), async (ctx) => {
+  router.delete('/api/requests', jsonBody({ budget: managementBodies, ownerOf: principal }), async (ctx) => {
     const { ids } = validate(batchDeleteBody, ctx.request.body ?? {});
     const unique = [...new Set(ids.map((id) => id.toLowerCase()))];
     ctx.body = { success: true, deleted: await removeSettled(ctx, unique) };
@@ -82,7 +98,7 @@ export function requestRoutes(router: Router, api: ApiDependencies): void {
  *
  * @throws HttpError 404, 503 when there is no memory for its body
  */
-export async function findOwnedRequest(ctx: Context & { params: Record<string, string> }, { db, inFlight, answers }: ApiDependencies): Promise<StoredRequest> {
+export async function findOwnedRequest(ctx: Context & { params: Record<string, string> }, { db, inFlight, answers }: EntryOptions): Promise<StoredRequest> {
   const id = ctx.params['id'] ?? '';
   if (!isUuid(id)) throw notFound();
   const reader = readerOf(ctx);
@@ -92,7 +108,8 @@ export async function findOwnedRequest(ctx: Context & { params: Record<string, s
     found = await findRequest(db.knex, reader, id, LIST_MAX_BODY_BYTES);
   }
   if (found === undefined) throw notFound();
-  reserve(ctx, answers, ENTRY_BYTES + found.raw_headers.length + found.target.length + found.size);
+  const headerBytes = found.rawHeaders.reduce((sum, text) => sum + text.length, 0);
+  reserve(ctx, answers, ENTRY_BYTES + headerBytes + found.target.length + found.size);
   if (found.size <= LIST_MAX_BODY_BYTES) return found;
   const body = await findBody(db.knex, reader, id);
   if (body === undefined) throw notFound();

@@ -1,14 +1,11 @@
 import { z } from 'zod';
-import { badRequest, shown } from '../../errors.ts';
+import { uuid } from '../http/validate.ts';
 import { ALIAS, ALIAS_MAX_LENGTH, ALIAS_MIN_LENGTH, aliasProblem } from '../../domain/endpoint.ts';
 import { MAX_SIGNATURE_LENGTH, PROVIDERS } from '../../domain/signature/verify.ts';
 
 const MAX_LIMIT = 200;
 const MAX_ENDPOINTS_LIMIT = 1_000;
 const MAX_BATCH_IDS = 1_000;
-
-/** A UUID of any version; a malformed one in a path is 404 like one that is unknown. */
-export const uuid = z.guid('must be a UUID');
 
 const aliasError = { error: ({ input }: { input?: unknown }) => aliasProblem(input as string) };
 
@@ -76,29 +73,3 @@ export const endpointPageQuery = z.object({
   offset,
   before: uuid.optional(),
 });
-
-/** Message of the live event `subscribe`; `after` is a `seq`, 0 = from the start. */
-export const subscribeMessage = z.strictObject({ endpointId: uuid, after: z.int().min(0).optional() });
-
-/** Message of the live event `unsubscribe`. */
-export const unsubscribeMessage = z.strictObject({ endpointId: uuid });
-
-/**
- * Checks input against a schema.
- *
- * @throws HttpError 400 that names the field and what is wrong with it
- */
-export function validate<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
-  const result = schema.safeParse(input);
-  if (result.success) return result.data;
-  const issue = result.error.issues[0];
-  const field = issue?.path.join('.') ?? '';
-  throw badRequest(field === '' ? `The message is not right: ${messageOf(issue)}` : `${field}: ${messageOf(issue)}`);
-}
-
-/** Zod quotes unknown names as they are, all of them. */
-function messageOf(issue: z.core.$ZodIssue | undefined): string | undefined {
-  if (issue?.code !== 'unrecognized_keys') return issue?.message;
-  const [first = '', ...others] = issue.keys;
-  return `Unrecognized key: "${shown(first)}"${others.length === 0 ? '' : ` and ${others.length} more`}`;
-}

@@ -2,20 +2,25 @@ import type { Router } from '@koa/router';
 import type { Context } from 'koa';
 import { headersFrom } from '../../domain/captured-request.ts';
 import { PROVIDERS, SCHEMES, verifySignature, type Provider, type VerificationResult } from '../../domain/signature/verify.ts';
-import { httpError } from '../../errors.ts';
-import type { ApiDependencies } from '../app.ts';
+import { httpError } from '../http/errors.ts';
 import { principal } from '../auth/token.ts';
-import type { Owner } from '../http/byte-budget.ts';
+import type { ByteBudget, Owner } from '../http/byte-budget.ts';
 import { flatJsonBody, jsonBody } from '../http/json-body.ts';
-import { findOwnedRequest } from './requests.ts';
+import { findOwnedRequest, type RequestRouteOptions } from './requests.ts';
 import { networkOf, senderAddress } from '../http/sender-address.ts';
-import { MAX_VERIFY_PAYLOAD_BYTES, validate, verifySignatureBody, verifyStoredBody } from './schemas.ts';
+import { validate } from '../http/validate.ts';
+import { MAX_VERIFY_PAYLOAD_BYTES, verifySignatureBody, verifyStoredBody } from './schemas.ts';
 
 /** JSON may take six bytes for one of the payload (`\u0000`). */
 const MAX_JSON_BYTES = 6 * MAX_VERIFY_PAYLOAD_BYTES + 64 * 1024;
 
+export interface VerifyRouteOptions {
+  managementBodies: ByteBudget;
+  trustProxyHops: number;
+}
+
 /** The public route. Nothing of what it is sent is kept or logged. */
-export function verifySignatureRoutes(open: Router, { managementBodies: budget, trustProxyHops }: ApiDependencies): void {
+export function verifySignatureRoutes(open: Router, { managementBodies: budget, trustProxyHops }: VerifyRouteOptions): void {
   const ownerOf = (ctx: Context): Owner => ({ userId: networkOf(senderAddress(ctx.req, trustProxyHops)) });
   open.post('/api/verify-signature', flatJsonBody({ budget, ownerOf }, MAX_JSON_BYTES), async (ctx: Context) => {
     const { provider, payload, signature, secret, timestamp } = validate(verifySignatureBody, ctx.request.body ?? {});
@@ -28,11 +33,11 @@ export function verifySignatureRoutes(open: Router, { managementBodies: budget, 
 }
 
 /** Checks a stored entry by its own headers and exact bytes; the secret is used and forgotten. */
-export function verifyStoredRoutes(guarded: Router, api: ApiDependencies): void {
-  guarded.post('/api/requests/:id/verify', jsonBody({ budget: api.managementBodies, ownerOf: principal }), async (ctx: Context & { params: Record<string, string> }) => {
+export function verifyStoredRoutes(guarded: Router, options: RequestRouteOptions): void {
+  guarded.post('/api/requests/:id/verify', jsonBody({ budget: options.managementBodies, ownerOf: principal }), async (ctx: Context & { params: Record<string, string> }) => {
     const { provider, secret } = validate(verifyStoredBody, ctx.request.body ?? {});
-    const { raw_headers: rawHeaders, body } = await findOwnedRequest(ctx, api);
-    ctx.body = await verifyStored(headersFrom(JSON.parse(rawHeaders) as string[]), body, secret, provider);
+    const { rawHeaders, body } = await findOwnedRequest(ctx, options);
+    ctx.body = await verifyStored(headersFrom(rawHeaders), body, secret, provider);
   });
 }
 

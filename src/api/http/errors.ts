@@ -1,15 +1,9 @@
 import createError from 'http-errors';
 
-/** An error that the person at the keyboard can mend; its message says how, and is shown without a stack. */
-export class UserError extends Error {}
-
-/** A setting, an account or a server's setting is wrong: the same run would end the same again. */
-export class MisconfigurationError extends UserError {}
-
 /** Seconds that a sender is asked to wait after a 503. */
 export const RETRY_AFTER_SECONDS = 2;
 
-/** What the error translator (`api/http/error-handler.ts`) adds to `{error}` and to the response's headers. */
+/** What the error translator (`error-handler.ts`) adds to `{error}` and to the response's headers. */
 export interface ErrorExtras {
   body?: Record<string, unknown>;
   headers?: Record<string, string>;

@@ -1,32 +1,13 @@
 import type { Redis } from 'ioredis';
+import { redisKeys } from './keys.ts';
 
 /** Longer than any look-up that began before the delete can take to write its stale answer. */
 const TOMBSTONE_SECONDS = 3_600;
 const TOMBSTONE = 'deleted';
 
-/** What Redis knows of endpoints, their aliases and their owners' plans, and where changes are announced. */
-export interface EndpointKeys {
-  endpoint(id: string): string;
-  alias(alias: string): string;
-  plan(userId: string): string;
-  /** There while a plan is being changed: `plan` is not to be filled up then. */
-  planChange(userId: string): string;
-  channel: string;
-}
-
-export function endpointKeys(prefix: string): EndpointKeys {
-  return {
-    endpoint: (id) => `${prefix}:endpoint:${id}`,
-    alias: (alias) => `${prefix}:alias:${alias}`,
-    plan: (userId) => `${prefix}:plan:${userId}`,
-    planChange: (userId) => `${prefix}:plan-change:${userId}`,
-    channel: `${prefix}:invalidate`,
-  };
-}
-
 /** Tells all pods that values in Redis have changed. Earlier versions drop everything, whatever the message says. */
 export async function announce(redis: Redis, prefix: string, keys: readonly string[]): Promise<void> {
-  await redis.publish(endpointKeys(prefix).channel, JSON.stringify(keys));
+  await redis.publish(redisKeys(prefix).announcements, JSON.stringify(keys));
 }
 
 /** The keys of an announcement; undefined for one that names none, as earlier versions send it: anything may have changed. */
@@ -50,7 +31,7 @@ export interface Stop {
  * Returns whether they had not been stopped before.
  */
 export async function stopCaptures(redis: Redis, prefix: string, endpointId: string, stop: Stop = {}): Promise<boolean> {
-  const key = endpointKeys(prefix).endpoint(endpointId);
+  const key = redisKeys(prefix).endpoint(endpointId);
   const tombstone = stop.mark === undefined ? TOMBSTONE : `${TOMBSTONE}:${stop.mark}`;
   const before = await redis.set(key, tombstone, 'EX', stop.seconds ?? TOMBSTONE_SECONDS, 'GET');
   await announce(redis, prefix, [key]);
