@@ -3,22 +3,22 @@
  * Those with a hash tag (`{prefix}`) lie in one Redis Cluster slot, because one script touches several of them.
  */
 export interface RedisKeys {
-  endpoint(id: string): string;
-  alias(alias: string): string;
-  plan(userId: string): string;
+  endpoint: (id: string) => string;
+  alias: (alias: string) => string;
+  plan: (userId: string) => string;
   /** There while a plan is being changed: `plan` is not to be filled up then. */
-  planChange(userId: string): string;
+  planChange: (userId: string) => string;
   /** Channel on which changes of the four above are announced. */
   announcements: string;
   quotaPending: string;
   quotaSince: string;
-  quotaOfUser(userId: string): string;
+  quotaOfUser: (userId: string) => string;
   /** What BullMQ's keys begin with. */
   queues: string;
   /** The body of a large capture, by its batch. */
-  largeBody(batchId: string): string;
+  largeBody: (batchId: string) => string;
   /** What the keys of a rate limit begin with. */
-  rateLimit(policy: string): string;
+  rateLimit: (policy: string) => string;
   /** What the channels of live events begin with. */
   live: string;
   ballast: string;
