@@ -1,4 +1,5 @@
-import type { Config } from '../config.ts';
+import type { Redis } from 'ioredis';
+import type { Config, RedisConfig } from '../config.ts';
 import type { Log } from '../log.ts';
 import { createApiMetrics } from './metrics.ts';
 import { createDurabilityCheck } from '../ops/durability.ts';
@@ -21,7 +22,7 @@ import { createApp } from './app.ts';
 import { createByteBudget } from './http/byte-budget.ts';
 import { createEndpointLookUps, limitLookUps } from './capture/endpoint-look-ups.ts';
 import { createInFlight } from './management/in-flight.ts';
-import { createIntake } from './capture/intake.ts';
+import { createIntake, type IntakeOptions } from './capture/intake.ts';
 import { openKeys } from './auth/keys.ts';
 import { createRefusals } from './capture/refusals.ts';
 import { startLive, type Live } from './live/server.ts';
@@ -45,9 +46,6 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   const producer = resources.add(openRedis(config.redis, 'producer', log), closeRedis);
   const cacheRedis = resources.add(openRedis(config.redis, 'cache', log), closeRedis);
   const subscriber = resources.add(openRedis(config.redis, 'subscriber', log), closeRedis);
-  const { capture: smallCaptures } = openCaptureQueues(producer, config.redis.prefix);
-  const largeProducer = resources.add(openRedis(config.redis, 'bulk', log), closeRedis);
-  const { 'capture-large': largeCaptures } = openCaptureQueues(largeProducer, config.redis.prefix);
   const metrics = createApiMetrics();
   const maintenance = openMaintenanceQueue(producer, config.redis.prefix);
 
@@ -64,16 +62,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   const memory = resources.add(startMemoryWatch({ redis: cacheRedis, refusePercent: config.redisMemoryRefusePercent, log }), (watch) => watch.stop());
   const refuse = createRefusals(metrics.captureRefusals, log);
   const intake = resources.add(
-    createIntake({
-      quota,
-      enqueue: {
-        capture: (batch) => enqueueCaptures(smallCaptures, batch),
-        'capture-large': (batch) => enqueueLargeCapture(largeCaptures, largeProducer, config.redis.prefix, batch),
-      },
-      discardLarge: (batchId) => removeLargeBody(largeProducer, config.redis.prefix, batchId),
-      metrics,
-      refuse,
-    }),
+    createIntake({ ...openQueues(config.redis, producer, resources, log), quota, metrics, refuse }),
     (open) => open.idle(),
   );
 
@@ -137,4 +126,19 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     const options = { ...config.live, http: http.server, db, publisher, subscriber: events, prefix: config.redis.prefix, auth, metrics, log };
     return resources.add(startLive(options), (open) => open.close());
   }
+}
+
+/** What the intake enqueues by; large captures have a connection of their own. */
+function openQueues(config: RedisConfig, producer: Redis, resources: Resources, log: Log): Pick<IntakeOptions, 'enqueue' | 'discardLarge'> {
+  const { prefix } = config;
+  const bulk = resources.add(openRedis(config, 'bulk', log), closeRedis);
+  const { capture: small } = openCaptureQueues(producer, prefix);
+  const { 'capture-large': large } = openCaptureQueues(bulk, prefix);
+  return {
+    enqueue: {
+      capture: (batch) => enqueueCaptures(small, batch),
+      'capture-large': (batch) => enqueueLargeCapture(large, bulk, prefix, batch),
+    },
+    discardLarge: (batchId) => removeLargeBody(bulk, prefix, batchId),
+  };
 }

@@ -5,7 +5,7 @@ import { isUuid, newEndpointId } from '../domain/ids.ts';
 import { HOUR_MS } from '../domain/time.ts';
 import type { CaptureTarget } from '../store/endpoints.ts';
 import { announce, announcedKeys, isTombstone, stopCaptures } from './announcements.ts';
-import { redisKeys } from './keys.ts';
+import { redisKeys, type RedisKeys } from './keys.ts';
 import { watchListening, type Listening } from './listening.ts';
 import { createLocalCopies } from './local-copies.ts';
 import { beginPlanChange, fillPlan, finishPlanChange } from './plan-copies.ts';
@@ -85,76 +85,16 @@ export interface EndpointCacheOptions {
  * a look-up that read the row before the delete can't bring the endpoint back.
  */
 export function createEndpointCache(options: EndpointCacheOptions): EndpointCache {
-  const { redis, prefix, log, findInDatabase } = options;
+  const { redis, prefix, log } = options;
   const keys = redisKeys(prefix);
   const local = createLocal(options);
-
-  async function find(key: string): Promise<CachedTarget | undefined> {
-    const id = isUuid(key) ? key : await local.aliases.read(keys.alias(key), () => loadAlias(key));
-    const endpoint = id === undefined ? undefined : await findById(id);
-    if (endpoint === undefined) return undefined;
-    const plan = await local.plans.read(keys.plan(endpoint.userId), () => loadPlan(endpoint));
-    return plan === undefined ? undefined : { ...endpoint, plan };
-  }
-
-  function findById(id: string): Promise<CachedEndpoint | undefined> {
-    return local.endpoints.read(keys.endpoint(id), () => loadEndpoint(id));
-  }
-
-  /** Redis may have an alias of an endpoint that is gone; it may be another one's by now. */
-  async function loadAlias(alias: string): Promise<string | undefined> {
-    const id = await redis.get(keys.alias(alias));
-    if (id !== null && (await findById(id)) !== undefined) return id;
-    const target = await findInDatabase(alias);
-    if (target !== undefined) await write(target, alias);
-    return target?.id;
-  }
-
-  async function loadEndpoint(id: string): Promise<CachedEndpoint | undefined> {
-    const key = keys.endpoint(id);
-    let value = await redis.get(key);
-    if (value === null) {
-      const target = await findInDatabase(id);
-      if (target === undefined) return undefined;
-      await Promise.all([write(target, null), fillPlan(redis, prefix, target.userId, target.plan)]);
-      // The answer is what Redis holds now: a delete that came meanwhile counts.
-      value = await redis.get(key);
-    }
-    return value === null || isTombstone(value) ? undefined : (JSON.parse(value) as CachedEndpoint);
-  }
-
-  async function loadPlan({ id, userId }: CachedEndpoint): Promise<string | undefined> {
-    const copy = await findPlan(userId);
-    if (copy !== undefined) return copy;
-    const target = await findInDatabase(id);
-    if (target === undefined) return undefined;
-    await fillPlan(redis, prefix, userId, target.plan);
-    // There is no copy while a change is under way: until its commit, the old plan holds.
-    return (await findPlan(userId)) ?? target.plan;
-  }
-
-  async function findPlan(userId: string): Promise<string | undefined> {
-    return (await redis.get(keys.plan(userId))) ?? undefined;
-  }
-
-  /** Writes only where nothing is. An alias may point to an endpoint that is gone, so that it is always written anew. */
-  async function write({ id, userId, expiresAt }: NewTarget, alias: string | null, forMs = Infinity): Promise<void> {
-    const endpoint: CachedEndpoint = { id, userId, expiresAt: expiresAt?.getTime() ?? null };
-    const json = JSON.stringify(endpoint);
-    const untilEnd = endpoint.expiresAt === null ? Infinity : Math.max(0, endpoint.expiresAt - Date.now());
-    const keepMs = Math.min(forMs, untilEnd + KEEP_AFTER_EXPIRY_MS);
-    const key = keys.endpoint(id);
-    await Promise.all([
-      keepMs === Infinity ? redis.set(key, json, 'NX') : redis.set(key, json, 'PX', keepMs, 'NX'),
-      alias !== null && redis.set(keys.alias(alias), id),
-    ]);
-  }
+  const { find, findPlan } = createLookUp(options, local);
 
   async function restore(target: NewTarget, mark: string, forMs: number): Promise<void> {
     const key = keys.endpoint(target.id);
     if ((await redis.get(key))?.endsWith(mark) !== true) return;
     await redis.del(key);
-    await write(target, null, forMs);
+    await write(redis, keys, target, null, forMs);
     await changed([key]);
   }
 
@@ -166,7 +106,7 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
   return {
     find,
     async created(target, alias) {
-      await write(target, alias);
+      await write(redis, keys, target, alias);
       await changed([keys.endpoint(target.id), ...(alias === null ? [] : [keys.alias(alias)])]);
     },
     async withCapturesStopped(target, remove) {
@@ -196,6 +136,75 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
     isListening: () => local.listening.isUp(),
     stop: () => local.listening.stop(),
   };
+}
+
+/** Finds endpoints: in this process, otherwise in Redis, otherwise in the database. */
+function createLookUp({ redis, prefix, findInDatabase }: EndpointCacheOptions, local: ReturnType<typeof createLocal>) {
+  const keys = redisKeys(prefix);
+
+  async function find(key: string): Promise<CachedTarget | undefined> {
+    const id = isUuid(key) ? key : await local.aliases.read(keys.alias(key), () => loadAlias(key));
+    const endpoint = id === undefined ? undefined : await findById(id);
+    if (endpoint === undefined) return undefined;
+    const plan = await local.plans.read(keys.plan(endpoint.userId), () => loadPlan(endpoint));
+    return plan === undefined ? undefined : { ...endpoint, plan };
+  }
+
+  function findById(id: string): Promise<CachedEndpoint | undefined> {
+    return local.endpoints.read(keys.endpoint(id), () => loadEndpoint(id));
+  }
+
+  /** Redis may have an alias of an endpoint that is gone; it may be another one's by now. */
+  async function loadAlias(alias: string): Promise<string | undefined> {
+    const id = await redis.get(keys.alias(alias));
+    if (id !== null && (await findById(id)) !== undefined) return id;
+    const target = await findInDatabase(alias);
+    if (target !== undefined) await write(redis, keys, target, alias);
+    return target?.id;
+  }
+
+  async function loadEndpoint(id: string): Promise<CachedEndpoint | undefined> {
+    const key = keys.endpoint(id);
+    let value = await redis.get(key);
+    if (value === null) {
+      const target = await findInDatabase(id);
+      if (target === undefined) return undefined;
+      await Promise.all([write(redis, keys, target, null), fillPlan(redis, prefix, target.userId, target.plan)]);
+      // The answer is what Redis holds now: a delete that came meanwhile counts.
+      value = await redis.get(key);
+    }
+    return value === null || isTombstone(value) ? undefined : (JSON.parse(value) as CachedEndpoint);
+  }
+
+  async function loadPlan({ id, userId }: CachedEndpoint): Promise<string | undefined> {
+    const copy = await findPlan(userId);
+    if (copy !== undefined) return copy;
+    const target = await findInDatabase(id);
+    if (target === undefined) return undefined;
+    await fillPlan(redis, prefix, userId, target.plan);
+    // There is no copy while a change is under way: until its commit, the old plan holds.
+    return (await findPlan(userId)) ?? target.plan;
+  }
+
+  async function findPlan(userId: string): Promise<string | undefined> {
+    return (await redis.get(keys.plan(userId))) ?? undefined;
+  }
+
+  return { find, findPlan };
+}
+
+/** Writes only where nothing is. An alias may point to an endpoint that is gone, so that it is always written anew. */
+async function write(redis: Redis, keys: RedisKeys, target: NewTarget, alias: string | null, forMs = Infinity): Promise<void> {
+  const { id, userId, expiresAt } = target;
+  const endpoint: CachedEndpoint = { id, userId, expiresAt: expiresAt?.getTime() ?? null };
+  const json = JSON.stringify(endpoint);
+  const untilEnd = endpoint.expiresAt === null ? Infinity : Math.max(0, endpoint.expiresAt - Date.now());
+  const keepMs = Math.min(forMs, untilEnd + KEEP_AFTER_EXPIRY_MS);
+  const key = keys.endpoint(id);
+  await Promise.all([
+    keepMs === Infinity ? redis.set(key, json, 'NX') : redis.set(key, json, 'PX', keepMs, 'NX'),
+    alias !== null && redis.set(keys.alias(alias), id),
+  ]);
 }
 
 /** What this process holds itself, by keys of Redis; nothing while announcements do not reach it. */

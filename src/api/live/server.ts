@@ -9,12 +9,13 @@ import { describeError, type Log } from '../../log.ts';
 import { liveAdapter, watchSubscriber } from '../../redis/live-channels.ts';
 import type { ApiMetrics } from '../metrics.ts';
 import type { Database } from '../../store/database.ts';
-import type { AuthOptions, Principal } from '../auth/token.ts';
-import { createLiveConnection, type Conn, type LiveConnection, type WebSocketLike } from './connection.ts';
+import type { AuthOptions } from '../auth/token.ts';
+import { createLiveConnection, type Conn, type WebSocketLike } from './connection.ts';
 import { principalOf, Refusal } from './handshake.ts';
-import { createMessageLimit, type MessageLimit } from './message-limit.ts';
+import { createMessageLimit } from './message-limit.ts';
 import { serveSocket, TOKEN_RECHECK_MS } from './session.ts';
-import { createReplayLimit } from './subscriptions.ts';
+import { createReplayLimit } from './replay.ts';
+import { createSessions, type Session, type Sessions } from './sessions.ts';
 
 const PATH = '/socket.io/';
 
@@ -56,24 +57,16 @@ export interface LiveOptions extends LiveConfig {
   tokenRecheckMs?: number;
 }
 
-/** What is known of a connection; the principal after its handshake. */
-interface Session {
-  connection: LiveConnection;
-  limit: MessageLimit;
-  principal?: Principal;
-}
-
 /** Serves Socket.IO on an HTTP server that does not listen yet. */
 export function startLive(options: LiveOptions): Live {
-  const { http, db, publisher, subscriber, prefix, auth, metrics, log, maxSocketsPerUser, maxBufferedBytes, tokenRecheckMs = TOKEN_RECHECK_MS } = options;
-  const sessions = new Map<Conn, Session>();
+  const { http, db, publisher, subscriber, prefix, auth, metrics, log, tokenRecheckMs = TOKEN_RECHECK_MS } = options;
+  const sessions = createSessions(options.maxSocketsPerUser);
   const webSockets = new Set<WebSocketLike>();
-  const socketsOfUser = new Map<string, number>();
   let draining = false;
 
   // What is published while this process can't hear it is lost to it: clients come back when it can, and catch up.
   const listening = watchSubscriber(subscriber, prefix, log, () => {
-    for (const { connection } of sessions.values()) connection.cut('interrupted');
+    for (const { connection } of sessions.all()) connection.cut('interrupted');
   });
   const io = new Server(http, {
     path: PATH,
@@ -82,73 +75,48 @@ export function startLive(options: LiveOptions): Live {
     destroyUpgrade: false,
     maxHttpBufferSize: MAX_FRAME_BYTES,
     connectTimeout: HANDSHAKE_MS,
-    // Refused here a client tries again by itself; refused by a middleware it does not.
+    // Refused here a client tries again; refused by a middleware it does not.
     allowRequest: (_req, answer) => (draining || !listening.isUp() ? answer('try again', false) : answer(null, true)),
     adapter: liveAdapter(publisher, subscriber, prefix),
   });
-  const serving = { db, listening, auth, tokenRecheckMs, log, replayLimit: createReplayLimit(), onReplayed: (count: number) => metrics.replayedEvents.inc(count) };
-  metrics.onScrape(() => metrics.sockets.set(sessions.size));
+  const onReplayed = (count: number): void => metrics.replayedEvents.inc(count);
+  const serving = { db, listening, auth, tokenRecheckMs, log, replayLimit: createReplayLimit(), onReplayed };
+  metrics.onScrape(() => metrics.sockets.set(sessions.count()));
 
-  // Who names a session wants another WebSocket for it, or a request of it that is never answered: nothing that is without polling.
-  io.engine.use((req: IncomingMessage, _res: unknown, next: (error?: Error) => void) => next(namesSession(req) ? new Error('There are no transports to change between') : undefined));
+  io.engine.use(refuseSessionIds);
   io.engine.on('connection', (conn: Conn) => {
-    const { websocket } = conn.request as IncomingMessage & { websocket: WebSocketLike };
+    const webSocket = openSession(sessions, conn, options);
     // A connection may be over while its peer keeps what is under it open.
-    webSockets.add(websocket);
-    websocket.once('close', () => webSockets.delete(websocket));
-    const connection = createLiveConnection(conn, websocket, maxBufferedBytes);
-    sessions.set(conn, { connection, limit: createMessageLimit() });
-    // Whatever a client may send, handshakes and WebSocket's own pings too; only messages are told that they are too many.
-    const packets = createMessageLimit();
-    const count = (): void => void (packets.take() === 'flood' && connection.cut('too_many_messages'));
-    conn.on('packet', count);
-    websocket.on('ping', count);
-    conn.on('close', () => endSession(conn));
-    // The request of the handshake is some kilobytes that nobody reads again.
-    (conn as { request: unknown }).request = null;
+    webSockets.add(webSocket);
+    webSocket.once('close', () => webSockets.delete(webSocket));
   });
-  io.use((socket, next) => void letIn(socket, next));
+  io.use((socket, next) => void admitOrRefuse(socket, next));
   io.on('connection', (socket) => {
-    const { connection, limit, principal } = sessions.get(socket.conn) ?? {};
+    const { connection, limit, principal } = sessions.of(socket.conn) ?? {};
     if (connection !== undefined && limit !== undefined && principal !== undefined) serveSocket(socket, connection, limit, principal, serving);
   });
 
-  async function letIn(socket: Socket, next: (error?: Error) => void): Promise<void> {
+  async function admitOrRefuse(socket: Socket, next: (error?: Error) => void): Promise<void> {
     try {
       await admit(socket);
       next();
     } catch (error) {
       if (error instanceof Refusal) return next(error);
-      log.warn({ error: describeError(error) }, 'A socket cannot be let in now');
-      // What may pass closes the connection, so that the client tries again by itself.
-      sessions.get(socket.conn)?.connection.cut('interrupted');
+      log.warn({ error: describeError(error) }, 'A socket cannot be admitted now');
+      // What may pass closes the connection, so that the client tries again.
+      sessions.of(socket.conn)?.connection.cut('interrupted');
       next(new Refusal('try again', 'This cannot be done now'));
     }
   }
 
-  /** Lets a socket in and has it follow all endpoints of its user: whatever is captured after `connect` comes. */
+  /** Has a socket follow all endpoints of its user: whatever is captured after `connect` comes. */
   async function admit(socket: Socket): Promise<void> {
     const principal = await principalOf(socket, auth);
-    const session = sessions.get(socket.conn);
-    if (session === undefined || session.principal !== undefined) throw new Refusal('unauthorized', 'A connection has one handshake');
-    const others = socketsOfUser.get(principal.userId) ?? 0;
-    if (others >= maxSocketsPerUser) throw new Refusal('too many connections', `You have ${others} connections here, and no more are allowed`);
-    socketsOfUser.set(principal.userId, others + 1);
-    session.principal = principal;
-    await withDeadline(REMEMBER_MS, auth.rememberPlan(principal.userId, principal.plan.name)).catch((error: unknown) => log.warn({ error: describeError(error) }, 'Plan not remembered'));
+    sessions.admit(socket.conn, principal);
+    await withDeadline(REMEMBER_MS, auth.rememberPlan(principal.userId, principal.plan.name))
+      .catch((error: unknown) => log.warn({ error: describeError(error) }, 'Plan not remembered'));
     await socket.join(userRoom(principal.userId));
     await listening.settled();
-  }
-
-  function endSession(conn: Conn): void {
-    const session = sessions.get(conn);
-    sessions.delete(conn);
-    metrics.socketCloses.inc({ reason: session?.connection.cutFor() ?? 'client' });
-    const userId = session?.principal?.userId;
-    if (userId === undefined) return;
-    const left = (socketsOfUser.get(userId) ?? 1) - 1;
-    if (left === 0) socketsOfUser.delete(userId);
-    else socketsOfUser.set(userId, left);
   }
 
   return {
@@ -156,15 +124,7 @@ export function startLive(options: LiveOptions): Live {
     connections: () => webSockets.size,
     async drain() {
       draining = true;
-      const open = [...sessions.values()];
-      const slice = Math.max(DRAIN_MIN_SLICE, Math.ceil(open.length / DRAIN_SLICES));
-      for (let start = 0; start < open.length; start += slice) {
-        if (start > 0) await sleep(DRAIN_PAUSE_MS);
-        for (const { connection } of open.slice(start, start + slice)) connection.cut('restarting');
-      }
-      const end = performance.now() + DRAIN_LAST_WAIT_MS;
-      while (webSockets.size > 0 && performance.now() < end) await sleep(DRAIN_POLL_MS);
-      for (const webSocket of webSockets) webSocket.terminate();
+      await drainSessions(sessions.all(), webSockets);
     },
     async close() {
       listening.stop();
@@ -173,6 +133,38 @@ export function startLive(options: LiveOptions): Live {
   };
 }
 
-function namesSession({ url }: IncomingMessage): boolean {
-  return new URL(url ?? '', 'http://localhost').searchParams.has('sid');
+/** Bounds what a connection may send and what may wait for it; returns what is under it. */
+function openSession(sessions: Sessions, conn: Conn, { maxBufferedBytes, metrics }: LiveOptions): WebSocketLike {
+  const { websocket } = conn.request as IncomingMessage & { websocket: WebSocketLike };
+  const connection = createLiveConnection(conn, websocket, maxBufferedBytes);
+  sessions.open(conn, { connection, limit: createMessageLimit() });
+  // All that a client may send, handshakes and WebSocket's own pings too; only messages are answered that they are too many.
+  const packets = createMessageLimit();
+  const count = (): void => void (packets.take() === 'flood' && connection.cut('too_many_messages'));
+  conn.on('packet', count);
+  websocket.on('ping', count);
+  conn.on('close', () => metrics.socketCloses.inc({ reason: sessions.close(conn) }));
+  // The request of the handshake is some kilobytes that nobody reads again.
+  (conn as { request: unknown }).request = null;
+  return websocket;
+}
+
+async function drainSessions(open: readonly Session[], webSockets: ReadonlySet<WebSocketLike>): Promise<void> {
+  const slice = Math.max(DRAIN_MIN_SLICE, Math.ceil(open.length / DRAIN_SLICES));
+  for (let start = 0; start < open.length; start += slice) {
+    if (start > 0) await sleep(DRAIN_PAUSE_MS);
+    for (const { connection } of open.slice(start, start + slice)) connection.cut('restarting');
+  }
+  const end = performance.now() + DRAIN_LAST_WAIT_MS;
+  while (webSockets.size > 0 && performance.now() < end) await sleep(DRAIN_POLL_MS);
+  for (const webSocket of webSockets) webSocket.terminate();
+}
+
+/**
+ * Who names a session wants another WebSocket for it, or a request of it that is never answered: nothing that is
+ * without polling.
+ */
+function refuseSessionIds({ url }: IncomingMessage, _res: unknown, next: (error?: Error) => void): void {
+  const namesSession = new URL(url ?? '', 'http://localhost').searchParams.has('sid');
+  next(namesSession ? new Error('There are no transports to change between') : undefined);
 }

@@ -1,35 +1,18 @@
-import pLimit from 'p-limit';
 import type { Socket } from 'socket.io';
 import { withDeadline } from '../../deadline.ts';
 import { notFound } from '../http/errors.ts';
-import { presentRequest } from '../../domain/captured-request.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
-import { endpointRoom, EVENT_MAX_BODY_BYTES, REQUEST_EVENT, userRoom } from '../../domain/live-event.ts';
+import { endpointRoom, userRoom } from '../../domain/live-event.ts';
 import { retentionCutoff } from '../../domain/time.ts';
 import type { Listening } from '../../redis/listening.ts';
 import type { Database } from '../../store/database.ts';
 import { findEndpoint } from '../../store/endpoints.ts';
-import { listRequestsAfter } from '../../store/requests.ts';
-import { createTurns } from '../../turns.ts';
+import type { Reader } from '../../store/requests.ts';
 import type { Principal } from '../auth/token.ts';
 import type { LiveConnection } from './connection.ts';
 import { validate } from '../http/validate.ts';
 import { subscribeMessage, unsubscribeMessage } from './messages.ts';
-
-/** Entries that one `subscribe` replays at most. */
-const REPLAY_MAX = 1_000;
-
-/** Entries that are read at once: with the largest bodies of an event some megabytes. */
-const REPLAY_PAGE = 20;
-
-/** A client that reads slowly is told to ask again for the rest. */
-const REPLAY_BUDGET_MS = 30_000;
-
-/** Pages that are read at once in a process: each is in memory until it is sent. */
-const PAGES_AT_ONCE = 32;
-
-/** A database that is frozen, rather than gone, would hold a socket's live events back for ever. */
-const QUERY_DEADLINE_MS = 5_000;
+import { QUERY_DEADLINE_MS, replay, type ReplayLimit } from './replay.ts';
 
 export interface SubscriptionOptions {
   db: Database;
@@ -38,13 +21,6 @@ export interface SubscriptionOptions {
   onReplayed: (count: number) => void;
   /** Reads pages of replays, not too many at once. */
   replayLimit: ReplayLimit;
-}
-
-type ReplayLimit = ReturnType<typeof createReplayLimit>;
-
-/** One for all sockets of a process. */
-export function createReplayLimit() {
-  return pLimit(PAGES_AT_ONCE);
 }
 
 /** What `subscribe` and `unsubscribe` are answered by. */
@@ -70,7 +46,8 @@ export interface Subscriptions {
  * Calls must not overlap. Whatever a call sends is sent when it is over; the caller releases the connection.
  */
 export function createSubscriptions(socket: Socket, connection: LiveConnection, { userId, plan }: Principal, options: SubscriptionOptions): Subscriptions {
-  const { db, listening, onReplayed, replayLimit } = options;
+  const { db, listening } = options;
+  const readerNow = (): Reader => ({ userId, since: retentionCutoff(plan.retentionDays, Date.now()) });
   const endpoints = new Set<string>();
 
   async function ownEndpoint(endpointId: string): Promise<Endpoint> {
@@ -92,46 +69,12 @@ export function createSubscriptions(socket: Socket, connection: LiveConnection, 
     await socket.leave(endpointRoom(endpointId));
   }
 
-  /** Sends what is stored beyond `after`, in order, as the client reads it. */
-  async function replay(endpointId: string, after: number): Promise<{ replayed: number; last: number; complete: boolean }> {
-    const end = performance.now() + REPLAY_BUDGET_MS;
-    let replayed = 0;
-    let last = after;
-    // Waits for the client outside of the limit: one that does not read must cost nobody else a turn.
-    while (replayed < REPLAY_MAX && (await connection.caughtUp(end))) {
-      const limit = Math.min(REPLAY_PAGE, REPLAY_MAX - replayed);
-      const page = await replayLimit(() => replayPage(endpointId, last, limit));
-      replayed += page.sent;
-      last = page.last;
-      if (page.complete) return { replayed, last, complete: true };
-    }
-    return { replayed, last, complete: false };
-  }
-
-  /** Sends some of what is stored beyond `after`: a page, or less of it when the client falls behind. */
-  async function replayPage(endpointId: string, after: number, limit: number): Promise<{ sent: number; last: number; complete: boolean }> {
-    const reader = { userId, since: retentionCutoff(plan.retentionDays, Date.now()) };
-    const page = await withDeadline(QUERY_DEADLINE_MS, listRequestsAfter(db.knex, reader, endpointId, after, limit, EVENT_MAX_BODY_BYTES));
-    let sent = 0;
-    let last = after;
-    const turn = createTurns();
-    for (const row of page) {
-      await turn();
-      if (connection.isBehind()) break;
-      connection.pass(() => socket.emit(REQUEST_EVENT, presentRequest(row)));
-      sent += 1;
-      last = row.seq;
-    }
-    onReplayed(sent);
-    return { sent, last, complete: page.length < limit && sent === page.length };
-  }
-
   async function follow(endpointId: string, after: number | undefined): Promise<SubscriptionAnswer> {
     await join(endpointRoom(endpointId));
     // Read after joining: what is beyond it comes live, and what is not was committed before the replay reads.
     const { requestCount: committed } = await ownEndpoint(endpointId);
     if (after === undefined) return { endpointId, replayed: 0, next: committed, more: false };
-    const { replayed, last, complete } = await replay(endpointId, after);
+    const { replayed, last, complete } = await replay({ ...options, socket, connection, endpointId, reader: readerNow() }, after);
     const more = !complete && last < committed;
     return { endpointId, replayed, next: more ? last : Math.max(last, committed), more };
   }
