@@ -123,10 +123,7 @@ export function readConfig(env: Env, role: Role): Config {
 
   const port = get(integer('PORT', 0, 65_535), 8080);
   const plans = get({ name: 'PLANS', expects: 'a JSON object of plans', parse: parsePlans }, parsePlans(undefined));
-  const defaultPlan = get(
-    oneOf('DEFAULT_PLAN', [...plans.keys()]),
-    'free',
-  );
+  const defaultPlan = get(oneOf('DEFAULT_PLAN', [...plans.keys()]), 'free');
 
   const config: Config = {
     host: get(text('HOST', 'an address to listen on'), '0.0.0.0'),
@@ -164,7 +161,8 @@ export function readConfig(env: Env, role: Role): Config {
     },
   };
 
-  if (!plans.has(defaultPlan) && !env['DEFAULT_PLAN']) problems.push(`DEFAULT_PLAN must be one of ${[...plans.keys()].join(', ')}`);
+  if (!plans.has(defaultPlan) && !env['DEFAULT_PLAN'])
+    problems.push(`DEFAULT_PLAN must be one of ${[...plans.keys()].join(', ')}`);
   problems.push(...keyProblems(env, role));
   if (problems.length > 0) throw new MisconfigurationError(`Hookbay cannot start:\n${problems.join('\n')}`);
   return config;
@@ -209,9 +207,15 @@ function readJwt(get: Get): JwtConfig {
 
 /** The role "token" signs by the secret; the API checks by one key, so that nobody has to wonder which. */
 function keyProblems(env: Env, role: Role): string[] {
-  const set = ['JWT_SECRET', 'JWT_PUBLIC_KEY', 'JWKS_URL'].filter((name) => env[name] !== undefined && env[name] !== '');
-  if (role === 'token' && !set.includes('JWT_SECRET')) return [`JWT_SECRET must be ${JWT_SECRET.expects}; it is not set (try: openssl rand -base64 48)`];
+  const set = ['JWT_SECRET', 'JWT_PUBLIC_KEY', 'JWKS_URL'].filter(
+    (name) => env[name] !== undefined && env[name] !== '',
+  );
+  if (role === 'token' && !set.includes('JWT_SECRET'))
+    return [`JWT_SECRET must be ${JWT_SECRET.expects}; it is not set (try: openssl rand -base64 48)`];
   if (role !== 'api' || set.length === 1) return [];
-  if (set.length > 1) return [`JWT_SECRET, JWT_PUBLIC_KEY and JWKS_URL exclude each other; ${set.join(' and ')} are set`];
-  return [`JWT_SECRET must be ${JWT_SECRET.expects}; it is not set (try: openssl rand -base64 48), and neither is JWT_PUBLIC_KEY or JWKS_URL`];
+  if (set.length > 1)
+    return [`JWT_SECRET, JWT_PUBLIC_KEY and JWKS_URL exclude each other; ${set.join(' and ')} are set`];
+  return [
+    `JWT_SECRET must be ${JWT_SECRET.expects}; it is not set (try: openssl rand -base64 48), and neither is JWT_PUBLIC_KEY or JWKS_URL`,
+  ];
 }

@@ -15,7 +15,8 @@ export const BASE_URL: Setting<string> = {
   expects: 'an http:// or https:// address without query or fragment',
   parse: (value) => {
     const url = new URL(value);
-    if (!/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) throw new Error('not such an address');
+    if (!/^https?:$/.test(url.protocol) || url.search || url.hash || url.username)
+      throw new Error('not such an address');
     return value.replace(/\/+$/, '');
   },
 };
@@ -58,7 +59,11 @@ export const JWKS_URL: Setting<string> = {
 export const REDIS_PREFIX: Setting<string> = {
   name: 'REDIS_PREFIX',
   expects: '1 to 64 letters, digits, - or _',
-  parse: (value) => z.string().regex(/^[A-Za-z0-9_-]{1,64}$/).parse(value),
+  parse: (value) =>
+    z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{1,64}$/)
+      .parse(value),
 };
 
 export interface MysqlAddress {
@@ -133,7 +138,13 @@ export function integer(name: string, min: number, max: number): Setting<number>
   return {
     name,
     expects: `a whole number from ${min} to ${max}`,
-    parse: (value) => z.string().regex(/^\d{1,15}$/).transform(Number).pipe(z.int().min(min).max(max)).parse(value),
+    parse: (value) =>
+      z
+        .string()
+        .regex(/^\d{1,15}$/)
+        .transform(Number)
+        .pipe(z.int().min(min).max(max))
+        .parse(value),
   };
 }
 

@@ -17,12 +17,22 @@ export function createInstruments() {
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
   const readers: (() => void | Promise<void>)[] = [];
-  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]): Counter<L> => new Counter({ name, help, labelNames, registers });
-  const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]): Gauge<L> => new Gauge({ name, help, labelNames, registers });
-  const histogram = <L extends string>(name: string, help: string, buckets: number[], ...labelNames: L[]): Histogram<L> =>
-    new Histogram({ name, help, buckets, labelNames, registers });
+  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]): Counter<L> =>
+    new Counter({ name, help, labelNames, registers });
+  const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]): Gauge<L> =>
+    new Gauge({ name, help, labelNames, registers });
+  const histogram = <L extends string>(
+    name: string,
+    help: string,
+    buckets: number[],
+    ...labelNames: L[]
+  ): Histogram<L> => new Histogram({ name, help, buckets, labelNames, registers });
 
-  const connections = gauge('hookbay_database_connections', 'Connections to the database: open, of these idle, and callers that are waiting for one', 'state');
+  const connections = gauge(
+    'hookbay_database_connections',
+    'Connections to the database: open, of these idle, and callers that are waiting for one',
+    'state',
+  );
 
   const base: Metrics = {
     registry,

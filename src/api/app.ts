@@ -19,7 +19,8 @@ import { verifySignatureRoutes, verifyStoredRoutes, type VerifyRouteOptions } fr
 const MANAGEMENT_DEADLINE_MS = 15_000;
 
 /** What the rooms ask for, and what is for all management routes. */
-export interface AppOptions extends CaptureOptions, EndpointRouteOptions, RequestRouteOptions, VerifyRouteOptions, AuthOptions {
+export interface AppOptions
+  extends CaptureOptions, EndpointRouteOptions, RequestRouteOptions, VerifyRouteOptions, AuthOptions {
   /** Requests a minute of one user to the management API, and of one address to signature checks; 0 = no limit. */
   apiRateLimitPerMinute: number;
   verifyRateLimitPerMinute: number;
@@ -54,7 +55,16 @@ export function createApp(options: AppOptions): Koa {
   const guarded = new Router();
   guarded.use(answerInTime);
   guarded.use(authenticate(options));
-  guarded.use(rateLimit({ name: 'api', perMinute: options.apiRateLimitPerMinute, keyOf: (ctx) => principal(ctx).userId, redis, prefix, log }));
+  guarded.use(
+    rateLimit({
+      name: 'api',
+      perMinute: options.apiRateLimitPerMinute,
+      keyOf: (ctx) => principal(ctx).userId,
+      redis,
+      prefix,
+      log,
+    }),
+  );
   endpointRoutes(guarded, options);
   requestRoutes(guarded, options);
   verifyStoredRoutes(guarded, options);

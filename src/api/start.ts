@@ -49,17 +49,28 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   const metrics = createApiMetrics();
   const maintenance = openMaintenanceQueue(producer, config.redis.prefix);
 
-  const endpoints = resources.add(createEndpointCache({
-    redis: cacheRedis,
-    subscriber,
-    prefix: config.redis.prefix,
-    log,
-    findInDatabase: createEndpointLookUps({ poolSize: config.mysql.poolSize, findTargets: (keys) => findCaptureTargets(db.knex, keys) }),
-  }), (cache) => cache.stop());
+  const endpoints = resources.add(
+    createEndpointCache({
+      redis: cacheRedis,
+      subscriber,
+      prefix: config.redis.prefix,
+      log,
+      findInDatabase: createEndpointLookUps({
+        poolSize: config.mysql.poolSize,
+        findTargets: (keys) => findCaptureTargets(db.knex, keys),
+      }),
+    }),
+    (cache) => cache.stop(),
+  );
   // Of their own, so that unknown addresses keep no known endpoint from its count.
   const limitUsage = limitLookUps(config.mysql.poolSize);
-  const quota = createQuota(cacheRedis, config.redis.prefix, (userId, day) => limitUsage(() => findUsage(db.knex, userId, day)));
-  const memory = resources.add(startMemoryWatch({ redis: cacheRedis, refusePercent: config.redisMemoryRefusePercent, log }), (watch) => watch.stop());
+  const quota = createQuota(cacheRedis, config.redis.prefix, (userId, day) =>
+    limitUsage(() => findUsage(db.knex, userId, day)),
+  );
+  const memory = resources.add(
+    startMemoryWatch({ redis: cacheRedis, refusePercent: config.redisMemoryRefusePercent, log }),
+    (watch) => watch.stop(),
+  );
   const refuse = createRefusals(metrics.captureRefusals, log);
   const intake = resources.add(
     createIntake({ ...openQueues(config.redis, producer, resources, log), quota, metrics, refuse }),
@@ -101,11 +112,21 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
 
   const unsafe = createDurabilityCheck({ redis: cacheRedis, db, mode: config.durability, log });
   const check = resources.add(
-    startStartupCheck({ db, pingRedis: () => Promise.all([producer.ping(), cacheRedis.ping()]), toleratesDeadDatabase: true, largestBody: largestBody(config.plans), unsafe, log }),
+    startStartupCheck({
+      db,
+      pingRedis: () => Promise.all([producer.ping(), cacheRedis.ping()]),
+      toleratesDeadDatabase: true,
+      largestBody: largestBody(config.plans),
+      unsafe,
+      log,
+    }),
     (running) => running.stop(),
   );
   let draining = false;
-  const ops = createOpsServer({ notReady: () => (draining ? ['stopping'] : check.missing()), scrape: () => metrics.scrape() });
+  const ops = createOpsServer({
+    notReady: () => (draining ? ['stopping'] : check.missing()),
+    scrape: () => metrics.scrape(),
+  });
   const internalPort = await listen(ops, config.host, config.internalPort);
   resources.add(ops, (server) => void server.close());
 
@@ -123,13 +144,28 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   function openLive(): Live {
     const publisher = resources.add(openRedis(config.redis, 'live', log), closeRedis);
     const events = resources.add(openRedis(config.redis, 'subscriber', log), closeRedis);
-    const options = { ...config.live, http: http.server, db, publisher, subscriber: events, prefix: config.redis.prefix, auth, metrics, log };
+    const options = {
+      ...config.live,
+      http: http.server,
+      db,
+      publisher,
+      subscriber: events,
+      prefix: config.redis.prefix,
+      auth,
+      metrics,
+      log,
+    };
     return resources.add(startLive(options), (open) => open.close());
   }
 }
 
 /** What the intake enqueues by; large captures have a connection of their own. */
-function openQueues(config: RedisConfig, producer: Redis, resources: Resources, log: Log): Pick<IntakeOptions, 'enqueue' | 'discardLarge'> {
+function openQueues(
+  config: RedisConfig,
+  producer: Redis,
+  resources: Resources,
+  log: Log,
+): Pick<IntakeOptions, 'enqueue' | 'discardLarge'> {
   const { prefix } = config;
   const bulk = resources.add(openRedis(config, 'bulk', log), closeRedis);
   const { capture: small } = openCaptureQueues(producer, prefix);

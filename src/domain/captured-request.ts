@@ -58,7 +58,7 @@ export function* logEntryJson(request: StoredRequest): Generator<string> {
   if (body.length <= PIECE_BYTES) return yield JSON.stringify(presentRequest(request));
   const { head, tail, text } = describe(request);
   yield `${JSON.stringify(head).slice(0, -1)},"body":"`;
-  for (let start = 0; start < text.length; ) {
+  for (let start = 0; start < text.length;) {
     const end = pieceEnd(text, start, tail.body_encoding);
     // Quoted, because text needs it; Base64 comes out as it went in.
     yield JSON.stringify(text.toString(tail.body_encoding, start, end)).slice(1, -1);

@@ -8,9 +8,41 @@ export const ALIAS = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])$/;
 
 /** Words that would read like a part of the service, or invite impersonating it. */
 const RESERVED_ALIASES = new Set([
-  'admin', 'api', 'app', 'assets', 'auth', 'dashboard', 'docs', 'health', 'healthz', 'help', 'hookbay', 'inspect',
-  'inspector', 'internal', 'livez', 'login', 'logout', 'me', 'metrics', 'new', 'null', 'openapi', 'public', 'readyz',
-  'root', 'settings', 'socket-io', 'static', 'status', 'support', 'system', 'undefined', 'webhook', 'webhooks', 'www',
+  'admin',
+  'api',
+  'app',
+  'assets',
+  'auth',
+  'dashboard',
+  'docs',
+  'health',
+  'healthz',
+  'help',
+  'hookbay',
+  'inspect',
+  'inspector',
+  'internal',
+  'livez',
+  'login',
+  'logout',
+  'me',
+  'metrics',
+  'new',
+  'null',
+  'openapi',
+  'public',
+  'readyz',
+  'root',
+  'settings',
+  'socket-io',
+  'static',
+  'status',
+  'support',
+  'system',
+  'undefined',
+  'webhook',
+  'webhooks',
+  'www',
 ]);
 
 /** An endpoint and its counters. */
@@ -65,7 +97,10 @@ export function presentEndpoint(endpoint: Endpoint): EndpointRecord {
   };
 }
 
-export function presentCreated({ id, alias, expiresAt, isPermanent, createdAt }: Endpoint, baseUrl: string): EndpointCreated {
+export function presentCreated(
+  { id, alias, expiresAt, isPermanent, createdAt }: Endpoint,
+  baseUrl: string,
+): EndpointCreated {
   return {
     id,
     url: `${baseUrl}/h/${id}`,

@@ -38,5 +38,9 @@ export function endpointRoom(endpointId: string): string {
 /** The event of a capture that was just stored. */
 export function presentEvent(capture: DecodedCapture & { seq: number }): LogEntry {
   const { body } = capture;
-  return presentRequest({ ...capture, size: body.length, body: body.length > EVENT_MAX_BODY_BYTES ? body.subarray(0, 0) : body });
+  return presentRequest({
+    ...capture,
+    size: body.length,
+    body: body.length > EVENT_MAX_BODY_BYTES ? body.subarray(0, 0) : body,
+  });
 }

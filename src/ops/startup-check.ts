@@ -33,7 +33,14 @@ export interface StartupCheckOptions {
  * Checks Redis and the schema until both are as they have to be, and then never again:
  * a later outage is answered where it is met, and must not take the whole fleet out of service.
  */
-export function startStartupCheck({ db, pingRedis, toleratesDeadDatabase, largestBody, unsafe, log }: StartupCheckOptions): StartupCheck {
+export function startStartupCheck({
+  db,
+  pingRedis,
+  toleratesDeadDatabase,
+  largestBody,
+  unsafe,
+  log,
+}: StartupCheckOptions): StartupCheck {
   let missing = ['starting'];
   const { promise: passed, resolve: pass } = Promise.withResolvers<void>();
   const checking = poll(check);
@@ -62,7 +69,9 @@ export function startStartupCheck({ db, pingRedis, toleratesDeadDatabase, larges
     try {
       const pending = await pendingMigrations(db);
       await checkPacketSize(db, largestBody);
-      return pending.length === 0 ? undefined : `migrations are pending: ${pending.join(', ')} (run the role "migrate")`;
+      return pending.length === 0
+        ? undefined
+        : `migrations are pending: ${pending.join(', ')} (run the role "migrate")`;
     } catch (error) {
       if (error instanceof UserError) return error.message;
       if (isUnavailable(error) && toleratesDeadDatabase) return undefined;

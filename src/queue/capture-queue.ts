@@ -39,7 +39,10 @@ export function queueOptions(connection: Redis, redisPrefix: string): QueueOptio
 
 export function openCaptureQueues(connection: Redis, redisPrefix: string): CaptureQueues {
   const open = (name: CaptureQueueName): CaptureQueue => {
-    const queue: CaptureQueue = new Queue(name, { ...queueOptions(connection, redisPrefix), defaultJobOptions: JOB_OPTIONS });
+    const queue: CaptureQueue = new Queue(name, {
+      ...queueOptions(connection, redisPrefix),
+      defaultJobOptions: JOB_OPTIONS,
+    });
     // The connection reports its own errors.
     queue.on('error', () => {});
     return queue;
@@ -56,7 +59,9 @@ export interface EnqueuedBatch {
 
 /** Those of the batches whose jobs are in Redis. */
 export async function findQueued(queues: CaptureQueues, redis: Redis, batchIds: readonly string[]): Promise<string[]> {
-  const found = await Promise.all(batchIds.map((id) => redis.exists(...CAPTURE_QUEUES.map((name) => queues[name].toKey(id)))));
+  const found = await Promise.all(
+    batchIds.map((id) => redis.exists(...CAPTURE_QUEUES.map((name) => queues[name].toKey(id)))),
+  );
   return batchIds.filter((_id, i) => (found[i] ?? 0) > 0);
 }
 

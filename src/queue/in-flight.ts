@@ -34,6 +34,8 @@ export function createInFlightWait(queues: CaptureQueues): () => Promise<number>
  * ones, where there are too many: those that a caller waits for must not be pushed out of sight by later ones.
  */
 async function inFlight(queues: CaptureQueues): Promise<Set<string>> {
-  const lists = await Promise.all(CAPTURE_QUEUES.map((name) => queues[name].getRanges(['wait', 'active', 'delayed'], 0, IN_FLIGHT_MAX_BATCHES, true)));
+  const lists = await Promise.all(
+    CAPTURE_QUEUES.map((name) => queues[name].getRanges(['wait', 'active', 'delayed'], 0, IN_FLIGHT_MAX_BATCHES, true)),
+  );
   return new Set(lists.flat());
 }

@@ -10,7 +10,10 @@ export async function announce(redis: Redis, prefix: string, keys: readonly stri
   await redis.publish(redisKeys(prefix).announcements, JSON.stringify(keys));
 }
 
-/** The keys of an announcement; undefined for one that names none, as earlier versions send it: anything may have changed. */
+/**
+ * The keys of an announcement; undefined for one that names none, as earlier versions send it: anything may have
+ * changed.
+ */
 export function announcedKeys(message: string): string[] | undefined {
   if (!message.startsWith('[')) return undefined;
   try {
@@ -30,7 +33,12 @@ export interface Stop {
  * Stops captures of an endpoint on all pods; to be called before its row is removed.
  * Returns whether they had not been stopped before.
  */
-export async function stopCaptures(redis: Redis, prefix: string, endpointId: string, stop: Stop = {}): Promise<boolean> {
+export async function stopCaptures(
+  redis: Redis,
+  prefix: string,
+  endpointId: string,
+  stop: Stop = {},
+): Promise<boolean> {
   const key = redisKeys(prefix).endpoint(endpointId);
   const tombstone = stop.mark === undefined ? TOMBSTONE : `${TOMBSTONE}:${stop.mark}`;
   const before = await redis.set(key, tombstone, 'EX', stop.seconds ?? TOMBSTONE_SECONDS, 'GET');

@@ -19,7 +19,8 @@ const SET_BELOW = 0.7;
 /**
  * Keeps a string in Redis that is there to be deleted. A Redis at its `maxmemory` refuses the commands by which
  * workers fetch jobs, so that it could never be emptied; DEL is never refused, and makes the room to begin with.
- * All workers keep the same one. Resolves after the first look, so that a worker which starts on a full Redis can go on.
+ * All workers keep the same one. Resolves after the first look, so that a worker which starts on a full Redis can go
+ * on.
  */
 export async function startBallast(redis: Redis, prefix: string, log: Log): Promise<Poll> {
   const key = redisKeys(prefix).ballast;
@@ -38,7 +39,8 @@ export async function startBallast(redis: Redis, prefix: string, log: Log): Prom
     const { used, max } = await readMemory(redis);
     if (max === 0) return;
     if (used > FREE_ABOVE * max) {
-      if ((await redis.del(key)) > 0) log.warn({ used, max }, 'Redis is full: freed the ballast, so that workers can drain it');
+      if ((await redis.del(key)) > 0)
+        log.warn({ used, max }, 'Redis is full: freed the ballast, so that workers can drain it');
       return;
     }
     const wanted = Math.min(Math.floor(BALLAST_SHARE * max), BALLAST_MAX_BYTES);

@@ -1,22 +1,18 @@
 import type { Redis } from 'ioredis';
 import { OutcomeUnknown } from '../deadline.ts';
-import { describeError, type Log } from '../log.ts';
+import { describeError } from '../log.ts';
 import { isUuid, newEndpointId } from '../domain/ids.ts';
 import { HOUR_MS } from '../domain/time.ts';
 import type { CaptureTarget } from '../store/endpoints.ts';
-import { announce, announcedKeys, isTombstone, stopCaptures } from './announcements.ts';
+import { announce, isTombstone, stopCaptures } from './announcements.ts';
+import {
+  createEndpointCopies,
+  type CachedEndpoint,
+  type EndpointCopies,
+  type EndpointCopiesOptions,
+} from './endpoint-copies.ts';
 import { redisKeys, type RedisKeys } from './keys.ts';
-import { watchListening, type Listening } from './listening.ts';
-import { createLocalCopies } from './local-copies.ts';
 import { beginPlanChange, fillPlan, finishPlanChange } from './plan-copies.ts';
-
-/** How long a pod trusts its own copy if an announcement should get lost. */
-const LOCAL_TTL_MS = 5_000;
-const LOCAL_MAX = 20_000;
-
-/** A pod whose connection for announcements went silent relies on its copies for this long together at most. */
-const HEARTBEAT_MS = 1_000;
-const HEARTBEAT_TIMEOUT_MS = 2_000;
 
 /** Until the row is gone: should the delete's process die, captures go on after this. */
 const TENTATIVE_TOMBSTONE_SECONDS = 30;
@@ -26,14 +22,6 @@ const UNSURE_MS = 5_000;
 
 /** Past its end an endpoint stays known for a while (410 rather than a look-up); then Redis may forget it. */
 const KEEP_AFTER_EXPIRY_MS = 48 * HOUR_MS;
-
-/** What Redis holds of an endpoint; the owner's plan has a key of its own, because it changes alone. */
-interface CachedEndpoint {
-  id: string;
-  userId: string;
-  /** Unix milliseconds, null for a permanent endpoint. */
-  expiresAt: number | null;
-}
 
 /** An endpoint as the capture path sees it. */
 export interface CachedTarget extends CachedEndpoint {
@@ -67,11 +55,8 @@ export interface EndpointCache {
 
 export type NewTarget = Pick<CaptureTarget, 'id' | 'userId' | 'expiresAt'>;
 
-export interface EndpointCacheOptions {
+export interface EndpointCacheOptions extends EndpointCopiesOptions {
   redis: Redis;
-  subscriber: Redis;
-  prefix: string;
-  log: Log;
   /** By id or alias. */
   findInDatabase: (key: string) => Promise<CaptureTarget | undefined>;
 }
@@ -87,7 +72,7 @@ export interface EndpointCacheOptions {
 export function createEndpointCache(options: EndpointCacheOptions): EndpointCache {
   const { redis, prefix, log } = options;
   const keys = redisKeys(prefix);
-  const local = createLocal(options);
+  const local = createEndpointCopies(options);
   const { find, findPlan } = createLookUp(options, local);
 
   async function restore(target: NewTarget, mark: string, forMs: number): Promise<void> {
@@ -120,9 +105,11 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
         await stopCaptures(redis, prefix, target.id).catch(() => {});
         return result;
       } catch (error) {
-        await restore(target, mark, error instanceof OutcomeUnknown ? UNSURE_MS : Infinity).catch((failure: unknown) => {
-          log.warn({ error: describeError(failure) }, 'Captures stay stopped for some seconds');
-        });
+        await restore(target, mark, error instanceof OutcomeUnknown ? UNSURE_MS : Infinity).catch(
+          (failure: unknown) => {
+            log.warn({ error: describeError(failure) }, 'Captures stay stopped for some seconds');
+          },
+        );
         throw error;
       }
     },
@@ -139,7 +126,7 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
 }
 
 /** Finds endpoints: in this process, otherwise in Redis, otherwise in the database. */
-function createLookUp({ redis, prefix, findInDatabase }: EndpointCacheOptions, local: ReturnType<typeof createLocal>) {
+function createLookUp({ redis, prefix, findInDatabase }: EndpointCacheOptions, local: EndpointCopies) {
   const keys = redisKeys(prefix);
 
   async function find(key: string): Promise<CachedTarget | undefined> {
@@ -194,7 +181,13 @@ function createLookUp({ redis, prefix, findInDatabase }: EndpointCacheOptions, l
 }
 
 /** Writes only where nothing is. An alias may point to an endpoint that is gone, so that it is always written anew. */
-async function write(redis: Redis, keys: RedisKeys, target: NewTarget, alias: string | null, forMs = Infinity): Promise<void> {
+async function write(
+  redis: Redis,
+  keys: RedisKeys,
+  target: NewTarget,
+  alias: string | null,
+  forMs = Infinity,
+): Promise<void> {
   const { id, userId, expiresAt } = target;
   const endpoint: CachedEndpoint = { id, userId, expiresAt: expiresAt?.getTime() ?? null };
   const json = JSON.stringify(endpoint);
@@ -205,39 +198,4 @@ async function write(redis: Redis, keys: RedisKeys, target: NewTarget, alias: st
     keepMs === Infinity ? redis.set(key, json, 'NX') : redis.set(key, json, 'PX', keepMs, 'NX'),
     alias !== null && redis.set(keys.alias(alias), id),
   ]);
-}
-
-/** What this process holds itself, by keys of Redis; nothing while announcements do not reach it. */
-function createLocal({ subscriber, prefix, log }: EndpointCacheOptions) {
-  const { announcements } = redisKeys(prefix);
-  const mayKeep = (): boolean => listening.isUp();
-  const aliases = createLocalCopies<string>(LOCAL_MAX, LOCAL_TTL_MS, mayKeep);
-  const endpoints = createLocalCopies<CachedEndpoint>(LOCAL_MAX, LOCAL_TTL_MS, mayKeep);
-  const plans = createLocalCopies<string>(LOCAL_MAX, LOCAL_TTL_MS, mayKeep);
-  const all = [aliases, endpoints, plans];
-
-  function drop(changed: readonly string[]): void {
-    for (const key of changed) for (const copies of all) copies.drop(key);
-  }
-  function clear(): void {
-    for (const copies of all) copies.clear();
-  }
-  subscriber.on('message', (_channel, message) => {
-    const changed = announcedKeys(message);
-    if (changed === undefined) clear();
-    else drop(changed);
-  });
-  // What was announced while this process was not listening is unknown: it relies on Redis until it listens again.
-  const listening: Listening = watchListening({
-    subscriber,
-    listen: () => subscriber.subscribe(announcements),
-    heartbeatMs: HEARTBEAT_MS,
-    timeoutMs: HEARTBEAT_TIMEOUT_MS,
-    onUp: clear,
-    onInterrupted: clear,
-    onForbidden(error) {
-      log.warn({ error: describeError(error) }, 'Cannot listen for endpoint changes; asking Redis each time');
-    },
-  });
-  return { aliases, endpoints, plans, drop, listening };
 }

@@ -8,7 +8,9 @@ const TTL_MS = 10_000;
 const RENEW_MS = 3_000;
 const ANSWER_MS = 2_000;
 
-/** Makes the lease ours, or longer; a lost answer is made good by the next call. KEYS: lease. ARGV: token, milliseconds. */
+/**
+ * Makes the lease ours, or longer; a lost answer is made good by the next call. KEYS: lease. ARGV: token, milliseconds.
+ */
 const HOLD = `
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end

@@ -44,7 +44,10 @@ export function startMemoryWatch({ redis, refusePercent, log }: MemoryWatchOptio
     } catch (error) {
       // Without Redis no capture is taken anyhow; what was known last holds until it is back.
       if (!isForbidden(error)) return LOOK_MS;
-      if (!warned) log.warn('Redis does not tell how full it is, because INFO is forbidden to us (ACL +info): captures go on until it refuses them itself');
+      if (!warned)
+        log.warn(
+          'Redis does not tell how full it is, because INFO is forbidden to us (ACL +info): captures go on until it refuses them itself',
+        );
       warned = true;
       return LOOK_UNLIMITED_MS;
     }
@@ -54,7 +57,10 @@ export function startMemoryWatch({ redis, refusePercent, log }: MemoryWatchOptio
     const percent = ratio * 100;
     if (!refusing && percent > refusePercent) {
       refusing = true;
-      log.warn({ percent: Math.round(percent), refusePercent }, 'Redis is nearly full: refusing captures until workers have made room');
+      log.warn(
+        { percent: Math.round(percent), refusePercent },
+        'Redis is nearly full: refusing captures until workers have made room',
+      );
     } else if (refusing && percent < refusePercent - RESUME_PERCENT_BELOW) {
       refusing = false;
       log.info({ percent: Math.round(percent) }, 'Redis has room again: taking captures');

@@ -38,7 +38,13 @@ export async function beginPlanChange(redis: Redis, prefix: string, userId: stri
 }
 
 /** Puts the copy back after the commit, unless another change has begun since, and announces it. */
-export async function finishPlanChange(redis: Redis, prefix: string, userId: string, token: string, plan: string): Promise<void> {
+export async function finishPlanChange(
+  redis: Redis,
+  prefix: string,
+  userId: string,
+  token: string,
+  plan: string,
+): Promise<void> {
   await redis.eval(FINISH, 2, ...planKeys(prefix, userId), token, plan);
   await announce(redis, prefix, [redisKeys(prefix).plan(userId)]);
 }
@@ -66,7 +72,12 @@ export async function removeWrongPlans(redis: Redis, prefix: string, users: read
     .map((user, i) => ({ ...user, copy: copies[i] ?? null }))
     .filter(({ plan, copy }) => copy !== null && copy !== plan);
   await Promise.all(wrong.map(({ userId, copy }) => redis.eval(REMOVE, 1, keys.plan(userId), copy as string)));
-  if (wrong.length > 0) await announce(redis, prefix, wrong.map(({ userId }) => keys.plan(userId)));
+  if (wrong.length > 0)
+    await announce(
+      redis,
+      prefix,
+      wrong.map(({ userId }) => keys.plan(userId)),
+    );
   return new Set(wrong.map(({ userId }) => userId));
 }
 

@@ -55,7 +55,11 @@ interface Pending {
 }
 
 /** @param findUsage the database's count of a user's accepted captures on a UTC day */
-export function createQuota(redis: Redis, prefix: string, findUsage: (userId: string, day: string) => Promise<number>): Quota {
+export function createQuota(
+  redis: Redis,
+  prefix: string,
+  findUsage: (userId: string, day: string) => Promise<number>,
+): Quota {
   const keys = redisKeys(prefix);
   const scripts = withScripts(redis);
   const settled: string[] = [];
@@ -132,16 +136,33 @@ export async function reconcileQuota(
         continue;
       }
       await discard(batchId);
-      if (await takeBack(redis, keys, batchId, pending)) returned += pending.grants.reduce((sum, count) => sum + count, 0);
+      if (await takeBack(redis, keys, batchId, pending))
+        returned += pending.grants.reduce((sum, count) => sum + count, 0);
     }
   } while (cursor !== '0');
   return returned;
 }
 
-async function takeBack(redis: Redis, keys: RedisKeys, batchId: string, { day, users, grants }: Pending): Promise<boolean> {
-  return (await withScripts(redis).hookbayRefund(1 + users.length, keys.quotaPending, ...users.map(keys.quotaOfUser), batchId, day, ...grants)) === 1;
+async function takeBack(
+  redis: Redis,
+  keys: RedisKeys,
+  batchId: string,
+  { day, users, grants }: Pending,
+): Promise<boolean> {
+  return (
+    (await withScripts(redis).hookbayRefund(
+      1 + users.length,
+      keys.quotaPending,
+      ...users.map(keys.quotaOfUser),
+      batchId,
+      day,
+      ...grants,
+    )) === 1
+  );
 }
 
 function pairsOf(entries: string[]): [string, Pending][] {
-  return entries.flatMap((value, i): [string, Pending][] => (i % 2 === 0 ? [[value, JSON.parse(entries[i + 1] as string) as Pending]] : []));
+  return entries.flatMap((value, i): [string, Pending][] =>
+    i % 2 === 0 ? [[value, JSON.parse(entries[i + 1] as string) as Pending]] : [],
+  );
 }

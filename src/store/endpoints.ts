@@ -79,7 +79,8 @@ export async function insertEndpoint(db: Knex, endpoint: NewEndpoint): Promise<E
     await db.transaction(async (trx) => {
       await lockUser(trx, userId, plan.name, now);
       await checkNumber(plan.endpoints, 'endpoints', () => countEndpoints(trx, userId, now));
-      if (permanent) await checkNumber(plan.permanentEndpoints, 'permanent endpoints', () => countPermanent(trx, userId));
+      if (permanent)
+        await checkNumber(plan.permanentEndpoints, 'permanent endpoints', () => countPermanent(trx, userId));
       await trx('endpoints').insert(row);
     });
   } catch (error) {
@@ -89,7 +90,11 @@ export async function insertEndpoint(db: Knex, endpoint: NewEndpoint): Promise<E
   return endpointOf(row);
 }
 
-async function checkNumber(max: number | null, kind: TooManyEndpoints['kind'], count: () => Promise<number>): Promise<void> {
+async function checkNumber(
+  max: number | null,
+  kind: TooManyEndpoints['kind'],
+  count: () => Promise<number>,
+): Promise<void> {
   if (max === null) return;
   const held = await count();
   if (held >= max) throw new TooManyEndpoints(kind, max, held);
@@ -135,7 +140,10 @@ export async function listEndpoints(
         });
       }
     })
-    .orderBy([{ column: 'created_at', order: 'desc' }, { column: 'id', order: 'desc' }])
+    .orderBy([
+      { column: 'created_at', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ])
     .limit(limit)
     .offset(offset)
     .select<EndpointRow[]>('*');
@@ -157,7 +165,9 @@ export async function findEndpoint(db: Knex, userId: string, id: string): Promis
 }
 
 async function findRow(db: Knex, userId: string, id: string): Promise<EndpointRow | undefined> {
-  return db<EndpointRow>('endpoints').where({ id: idToBytes(id), user_id: userKey(userId) }).first();
+  return db<EndpointRow>('endpoints')
+    .where({ id: idToBytes(id), user_id: userKey(userId) })
+    .first();
 }
 
 /**
@@ -180,9 +190,13 @@ export async function removeEndpoint(db: Knex, userId: string, id: string, now: 
   } catch (error) {
     if (!committing) throw error;
     // A lock, so that the answer waits for a commit that is still under way.
-    const left = await db('endpoints').where(key).forUpdate().first('id').catch((cause: unknown) => {
-      throw new OutcomeUnknown('whether the endpoint is deleted is not known', { cause });
-    });
+    const left = await db('endpoints')
+      .where(key)
+      .forUpdate()
+      .first('id')
+      .catch((cause: unknown) => {
+        throw new OutcomeUnknown('whether the endpoint is deleted is not known', { cause });
+      });
     if (left !== undefined) throw error;
     return true;
   }

@@ -17,7 +17,9 @@ export interface Reader {
   since: number | null;
 }
 
-const OF_REQUESTS = ['id', 'endpoint_id', 'seq', 'method', 'target', 'raw_headers', 'ip', 'size', 'is_utf8'].map((column) => `requests.${column}`);
+const OF_REQUESTS = ['id', 'endpoint_id', 'seq', 'method', 'target', 'raw_headers', 'ip', 'size', 'is_utf8'].map(
+  (column) => `requests.${column}`,
+);
 
 /** A row of `requests`. */
 interface RequestRow {
@@ -55,7 +57,11 @@ export async function measurePage(db: Knex, reader: Reader, endpointId: string, 
   const rows = await db('requests')
     .join(ids.as('page'), 'page.page_id', 'requests.id')
     .orderBy('requests.id', 'desc')
-    .select<(Omit<PageEntry, 'id'> & { id: Buffer })[]>('id', 'size', db.raw('OCTET_LENGTH(target) + OCTET_LENGTH(raw_headers) AS rest'));
+    .select<(Omit<PageEntry, 'id'> & { id: Buffer })[]>(
+      'id',
+      'size',
+      db.raw('OCTET_LENGTH(target) + OCTET_LENGTH(raw_headers) AS rest'),
+    );
   return rows.map((row) => ({ ...row, id: bytesToId(row.id) }));
 }
 
@@ -73,7 +79,14 @@ export async function readPage(db: Knex, reader: Reader, ids: string[], maxBody:
  * Entries of a user's endpoint with a `seq` beyond `after`, in that order, which is the order of commits:
  * unlike one of ids it can't skip what commits late. Bodies longer than `maxBody` bytes are left out.
  */
-export async function listRequestsAfter(db: Knex, reader: Reader, endpointId: string, after: number, limit: number, maxBody: number): Promise<StoredRequest[]> {
+export async function listRequestsAfter(
+  db: Knex,
+  reader: Reader,
+  endpointId: string,
+  after: number,
+  limit: number,
+  maxBody: number,
+): Promise<StoredRequest[]> {
   const rows = await readable(db, reader)
     .andWhere('requests.endpoint_id', idToBytes(endpointId))
     .andWhere('requests.seq', '>', after)
@@ -87,16 +100,26 @@ export async function listRequestsAfter(db: Knex, reader: Reader, endpointId: st
  * One of a user's entries; undefined when it is unknown, past retention or somebody else's.
  * A body of more than `maxBody` bytes is left out: `findBody` reads it, once there is room for it.
  */
-export async function findRequest(db: Knex, reader: Reader, id: string, maxBody: number): Promise<StoredRequest | undefined> {
+export async function findRequest(
+  db: Knex,
+  reader: Reader,
+  id: string,
+  maxBody: number,
+): Promise<StoredRequest | undefined> {
   const row = await readable(db, reader)
     .andWhere('requests.id', idToBytes(id))
-    .first<RequestRow | undefined>(...OF_REQUESTS, db.raw("IF(requests.size > ?, '', requests.body) AS body", [maxBody]));
+    .first<RequestRow | undefined>(
+      ...OF_REQUESTS,
+      db.raw("IF(requests.size > ?, '', requests.body) AS body", [maxBody]),
+    );
   return row === undefined ? undefined : requestOf(row);
 }
 
 /** The body of one of a user's entries, whole; undefined when there is no such entry. */
 export async function findBody(db: Knex, reader: Reader, id: string): Promise<Buffer | undefined> {
-  const row = await readable(db, reader).andWhere('requests.id', idToBytes(id)).first<{ body: Buffer } | undefined>('requests.body');
+  const row = await readable(db, reader)
+    .andWhere('requests.id', idToBytes(id))
+    .first<{ body: Buffer } | undefined>('requests.body');
   return row?.body;
 }
 
@@ -119,19 +142,30 @@ export async function countHidden(db: Knex, reader: Reader, endpointId: string):
  */
 export async function removeRequests(db: Knex, userId: string, ids: string[]): Promise<number> {
   const keys = ids.map(idToBytes);
-  const found = await ownedBy(db, userId).whereIn('requests.id', keys).distinct<{ endpoint_id: Buffer }[]>('requests.endpoint_id');
+  const found = await ownedBy(db, userId)
+    .whereIn('requests.id', keys)
+    .distinct<{ endpoint_id: Buffer }[]>('requests.endpoint_id');
   if (found.length === 0) return 0;
   return db.transaction(async (trx) => {
     const owned = await trx('endpoints')
       .where('user_id', userKey(userId))
-      .whereIn('id', found.map(({ endpoint_id }) => endpoint_id))
+      .whereIn(
+        'id',
+        found.map(({ endpoint_id }) => endpoint_id),
+      )
       .orderBy('id')
       .forUpdate()
       .select<{ id: Buffer }[]>('id');
     let removed = 0;
     for (const { id } of owned) {
-      const count = await trx('requests').where('endpoint_id', id).whereIn('id', keys).whereIn('endpoint_id', ownedIds(trx, userId)).delete();
-      await trx('endpoints').where({ id, user_id: userKey(userId) }).decrement('stored_count', count);
+      const count = await trx('requests')
+        .where('endpoint_id', id)
+        .whereIn('id', keys)
+        .whereIn('endpoint_id', ownedIds(trx, userId))
+        .delete();
+      await trx('endpoints')
+        .where({ id, user_id: userKey(userId) })
+        .decrement('stored_count', count);
       removed += count;
     }
     return removed;
@@ -145,7 +179,9 @@ function readable(db: Knex, reader: Reader): Knex.QueryBuilder {
 }
 
 function ownedBy(db: Knex, userId: string): Knex.QueryBuilder {
-  return db('requests').join('endpoints', 'endpoints.id', 'requests.endpoint_id').where('endpoints.user_id', userKey(userId));
+  return db('requests')
+    .join('endpoints', 'endpoints.id', 'requests.endpoint_id')
+    .where('endpoints.user_id', userKey(userId));
 }
 
 function ownedIds(db: Knex, userId: string): Knex.QueryBuilder {

@@ -31,7 +31,10 @@ export interface CaptureWorker {
 
 /** Settings that the workers of both queues share. */
 export interface QueueWorkerOptions {
-  queueWorker: Pick<BullWorkerOptions, 'connection' | 'prefix' | 'lockDuration' | 'stalledInterval' | 'maxStalledCount'>;
+  queueWorker: Pick<
+    BullWorkerOptions,
+    'connection' | 'prefix' | 'lockDuration' | 'stalledInterval' | 'maxStalledCount'
+  >;
 }
 
 export interface CaptureWorkerOptions extends QueueWorkerOptions {
@@ -47,10 +50,25 @@ export interface CaptureWorkerOptions extends QueueWorkerOptions {
 }
 
 /** Starts taking capture jobs. */
-export function startCaptureWorker({ db, redis, redisPrefix, concurrency, broadcast, metrics, log, queueWorker }: CaptureWorkerOptions): CaptureWorker {
+export function startCaptureWorker({
+  db,
+  redis,
+  redisPrefix,
+  concurrency,
+  broadcast,
+  metrics,
+  log,
+  queueWorker,
+}: CaptureWorkerOptions): CaptureWorker {
   const stopOrphans = createOrphanStop({ stopCaptures: (id) => stopCaptures(redis, redisPrefix, id), metrics, log });
   const committer = createCommitter({
-    persist: measured(metrics, (batches, lastResort) => persistBatches(db.pool, batches, lastResort ? (error) => isRefusedData(error) || mayBeTheData(error) : isRefusedData)),
+    persist: measured(metrics, (batches, lastResort) =>
+      persistBatches(
+        db.pool,
+        batches,
+        lastResort ? (error) => isRefusedData(error) || mayBeTheData(error) : isRefusedData,
+      ),
+    ),
     async broadcast(persisted) {
       await stopOrphans(persisted);
       await broadcast(persisted);
@@ -64,10 +82,18 @@ export function startCaptureWorker({ db, redis, redisPrefix, concurrency, broadc
     const worker = new Worker<CaptureBatchJob, void>(name, storeJob, {
       ...queueWorker,
       concurrency: name === 'capture' ? concurrency : LARGE_CONCURRENCY,
-      settings: { backoffStrategy: (attempt) => Math.min(500 * 2 ** (attempt - 1), JOB_BACKOFF_CAP_MS) * (0.5 + Math.random() / 2) },
+      settings: {
+        backoffStrategy: (attempt) =>
+          Math.min(500 * 2 ** (attempt - 1), JOB_BACKOFF_CAP_MS) * (0.5 + Math.random() / 2),
+      },
     });
-    worker.on('error', (error) => isLost(error) || log.warn({ queue: name, error: describeError(error) }, 'Queue trouble'));
-    worker.on('failed', (job, error) => log.error({ queue: name, job: job?.id, error: describeError(error) }, 'Job failed'));
+    worker.on(
+      'error',
+      (error) => isLost(error) || log.warn({ queue: name, error: describeError(error) }, 'Queue trouble'),
+    );
+    worker.on('failed', (job, error) =>
+      log.error({ queue: name, job: job?.id, error: describeError(error) }, 'Job failed'),
+    );
     return worker;
   });
 

@@ -4,7 +4,12 @@ import { describeError, type Log } from '../log.ts';
 import { SWEPT_KINDS, type WorkerMetrics } from './metrics.ts';
 import type { Plans } from '../plans.ts';
 import { findQueued, openCaptureQueues, removeLargeBody } from '../queue/capture-queue.ts';
-import { MAINTENANCE_QUEUE, openMaintenanceQueue, prepareMaintenance, requestSweep } from '../queue/maintenance-queue.ts';
+import {
+  MAINTENANCE_QUEUE,
+  openMaintenanceQueue,
+  prepareMaintenance,
+  requestSweep,
+} from '../queue/maintenance-queue.ts';
 import { answers, isLost } from '../redis/connections.ts';
 import { stopCaptures } from '../redis/announcements.ts';
 import { redisKeys } from '../redis/keys.ts';
@@ -38,14 +43,23 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
   let stopped = false;
 
   const worker = new Worker(MAINTENANCE_QUEUE, run, { ...queueWorker, concurrency: 1 });
-  worker.on('error', (error) => isLost(error) || log.warn({ queue: worker.name, error: describeError(error) }, 'Queue trouble'));
-  worker.on('failed', (_job, error) => log.error({ queue: worker.name, error: describeError(error) }, 'Sweep failed; the next one takes up its work'));
-  prepareMaintenance(maintenance).catch((error: unknown) => log.warn({ error: describeError(error) }, 'Sweeps not scheduled'));
+  worker.on(
+    'error',
+    (error) => isLost(error) || log.warn({ queue: worker.name, error: describeError(error) }, 'Queue trouble'),
+  );
+  worker.on('failed', (_job, error) =>
+    log.error({ queue: worker.name, error: describeError(error) }, 'Sweep failed; the next one takes up its work'),
+  );
+  prepareMaintenance(maintenance).catch((error: unknown) =>
+    log.warn({ error: describeError(error) }, 'Sweeps not scheduled'),
+  );
 
   async function run(): Promise<void> {
     const end = performance.now() + SWEEP_BUDGET_MS;
     const isOver = (): boolean => stopped || performance.now() > end;
-    const returned = await reconcileQuota(redis, redisPrefix, keptBatches, (id) => removeLargeBody(redis, redisPrefix, id));
+    const returned = await reconcileQuota(redis, redisPrefix, keptBatches, (id) =>
+      removeLargeBody(redis, redisPrefix, id),
+    );
     const removeWrong = (users: UserPlan[]): Promise<Set<string>> => removeWrongPlans(redis, redisPrefix, users);
     const result = await sweep({
       db: db.knex,
@@ -63,8 +77,10 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
     const corrected = await sweepPlans({ db: db.knex, removeWrong, cursor: plansCursor, isOver: () => stopped });
     for (const kind of SWEPT_KINDS) metrics.sweptRows.inc({ kind }, result[kind]);
     metrics.sweepLastSuccess.setToCurrentTime();
-    if (Object.values(result).some((value) => typeof value === 'number' && value > 0) || returned > 0) log.info({ ...result, returned }, 'Swept');
-    if (corrected > 0) log.warn({ users: corrected }, 'Redis had other plans for users than the database; they are corrected');
+    if (Object.values(result).some((value) => typeof value === 'number' && value > 0) || returned > 0)
+      log.info({ ...result, returned }, 'Swept');
+    if (corrected > 0)
+      log.warn({ users: corrected }, 'Redis had other plans for users than the database; they are corrected');
     if (!result.done && !stopped) await requestSweep(maintenance);
   }
 

@@ -20,7 +20,10 @@ export function measured(metrics: WorkerMetrics, persist: Persist): Persist {
 }
 
 /** Measures from the commit to the moment when Redis has the events of what was committed. */
-export function measuredBroadcast(metrics: WorkerMetrics, broadcast: (persisted: Persisted) => Promise<number>): (persisted: Persisted) => Promise<void> {
+export function measuredBroadcast(
+  metrics: WorkerMetrics,
+  broadcast: (persisted: Persisted) => Promise<number>,
+): (persisted: Persisted) => Promise<void> {
   return async (persisted) => {
     const start = performance.now();
     const events = await broadcast(persisted);

@@ -31,10 +31,14 @@ export function startSharedMetrics({ metrics, db, redis, redisPrefix, log }: Sha
   const captures = openCaptureQueues(redis, redisPrefix);
   const queues = Object.entries({ ...captures, [MAINTENANCE_QUEUE]: openMaintenanceQueue(redis, redisPrefix) });
   // One question at a time: those that a store leaves unanswered must not pile up with every scrape.
-  const readDepths = shareRunning(() => Promise.all(queues.map(async ([name, queue]) => ({ name, ...(await readQueueDepth(queue, redis)) }))));
+  const readDepths = shareRunning(() =>
+    Promise.all(queues.map(async ([name, queue]) => ({ name, ...(await readQueueDepth(queue, redis)) }))),
+  );
   const readBacklog = shareRunning(() => countBacklog(db.knex));
   metrics.onScrape(async () => {
-    const [depths, backlog] = lease.held() ? await Promise.all([answerOf('Redis', readDepths), answerOf('the database', readBacklog)]) : [];
+    const [depths, backlog] = lease.held()
+      ? await Promise.all([answerOf('Redis', readDepths), answerOf('the database', readBacklog)])
+      : [];
     // The lease may have been lost while a store was slow.
     showDepths(lease.held() ? depths : undefined);
     showBacklog(lease.held() ? backlog : undefined);

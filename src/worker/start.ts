@@ -22,7 +22,11 @@ import { startCaptureWorker } from './capture-worker.ts';
 const MAX_STALLED_COUNT = 1_000_000;
 
 /** Opens everything that a worker process needs and starts taking jobs; closing `resources` finishes them. */
-export async function startWorkerProcess(config: Config, resources: Resources, log: Log): Promise<{ internalPort: number }> {
+export async function startWorkerProcess(
+  config: Config,
+  resources: Resources,
+  log: Log,
+): Promise<{ internalPort: number }> {
   const db = resources.add(openDatabase(config.mysql), (database) => database.close());
   const redis = resources.add(openRedis(config.redis, 'worker', log), closeRedis);
   const metrics = createWorkerMetrics();
@@ -31,11 +35,21 @@ export async function startWorkerProcess(config: Config, resources: Resources, l
   const unsafe = createDurabilityCheck({ redis, db, mode: config.durability, log });
   const check = resources.add(
     // BullMQ's workers ask for INFO, and where it is forbidden they ask again for ever, so fast that nothing else runs.
-    startStartupCheck({ db, pingRedis: () => redis.info('server'), toleratesDeadDatabase: false, largestBody: largestBody(config.plans), unsafe, log }),
+    startStartupCheck({
+      db,
+      pingRedis: () => redis.info('server'),
+      toleratesDeadDatabase: false,
+      largestBody: largestBody(config.plans),
+      unsafe,
+      log,
+    }),
     (running) => running.stop(),
   );
   let draining = false;
-  const ops = createOpsServer({ notReady: () => (draining ? ['stopping'] : check.missing()), scrape: () => metrics.scrape() });
+  const ops = createOpsServer({
+    notReady: () => (draining ? ['stopping'] : check.missing()),
+    scrape: () => metrics.scrape(),
+  });
   const internalPort = await listen(ops, config.host, config.internalPort);
   resources.add(ops, (server) => void server.close());
 
@@ -58,11 +72,21 @@ export async function startWorkerProcess(config: Config, resources: Resources, l
     // Before anything else is asked of a Redis that may be full.
     resources.add(await startBallast(redis, config.redis.prefix, log), (ballast) => ballast.stop());
     resources.add(startSharedMetrics(shared), (lease) => lease.release());
-    resources.add(startMaintenance({ ...shared, plans: config.plans, expiredGraceMs: config.expiredGraceHours * HOUR_MS }), (worker) => worker.close());
-    resources.add(startCaptureWorker({ ...shared, concurrency: config.workerConcurrency, broadcast: measuredBroadcast(metrics, async (persisted) => broadcaster?.broadcast(persisted) ?? 0) }), async (worker) => {
-      draining = true;
-      await worker.close();
-    });
+    resources.add(
+      startMaintenance({ ...shared, plans: config.plans, expiredGraceMs: config.expiredGraceHours * HOUR_MS }),
+      (worker) => worker.close(),
+    );
+    resources.add(
+      startCaptureWorker({
+        ...shared,
+        concurrency: config.workerConcurrency,
+        broadcast: measuredBroadcast(metrics, async (persisted) => broadcaster?.broadcast(persisted) ?? 0),
+      }),
+      async (worker) => {
+        draining = true;
+        await worker.close();
+      },
+    );
     log.info('Worker is taking jobs');
   }
   /** Publishing has a connection of its own, so that large events hold up no job. */

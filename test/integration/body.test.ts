@@ -45,7 +45,8 @@ async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> 
   }
 }
 
-const post = (user: string, bytes: number): ReturnType<typeof send> => send(`http://127.0.0.1:${port}/${user}`, { method: 'POST', body: Buffer.alloc(bytes) });
+const post = (user: string, bytes: number): ReturnType<typeof send> =>
+  send(`http://127.0.0.1:${port}/${user}`, { method: 'POST', body: Buffer.alloc(bytes) });
 
 /** An upload that stops after so many of its bytes. */
 function stalled(user: string, bytes: number, announced = bytes + 1): Socket {

@@ -26,7 +26,9 @@ test('the script of `helm test` creates, captures, reads back and deletes, with 
   const api = await environment.startApi();
   const worker = await environment.startWorker();
   onTestFinished(() => worker.stop());
-  expect(await runHelmTest({ API_URL: api.url, JWT_SECRET, JWT_ISSUER: '', JWT_AUDIENCE: '' })).toMatch(/created endpoint \S+\ncaptured as \S+\nread back, to the byte\ndeleted\n/);
+  expect(await runHelmTest({ API_URL: api.url, JWT_SECRET, JWT_ISSUER: '', JWT_AUDIENCE: '' })).toMatch(
+    /created endpoint \S+\ncaptured as \S+\nread back, to the byte\ndeleted\n/,
+  );
   expect(await runHelmTest({ API_URL: api.url, TOKEN: mintToken('tester') })).toContain('read back, to the byte');
   expect(await environment.db.knex('endpoints').pluck('id')).toEqual([]);
 });
@@ -34,7 +36,9 @@ test('the script of `helm test` creates, captures, reads back and deletes, with 
 test('the script of `helm test` fails, and shows no key, when the API does not know it', async () => {
   const api = await environment.startApi();
   const wrong = 'w'.repeat(40);
-  const failure = await runHelmTest({ API_URL: api.url, JWT_SECRET: wrong }).catch((error: unknown) => error as { code: number; stderr: string });
+  const failure = await runHelmTest({ API_URL: api.url, JWT_SECRET: wrong }).catch(
+    (error: unknown) => error as { code: number; stderr: string },
+  );
   expect(failure).toMatchObject({ code: 1 });
   expect((failure as { stderr: string }).stderr).toContain('POST /api/endpoints answered 401');
   expect((failure as { stderr: string }).stderr).not.toContain(wrong);
@@ -43,7 +47,10 @@ test('the script of `helm test` fails, and shows no key, when the API does not k
 test("the chart's runbook has failed jobs tried again", async () => {
   const { redis, queue, config } = environment;
   const [, command = ''] = /node -e "\n([^"]*)"/.exec(readFileSync('charts/hookbay/README.md', 'utf8')) ?? [];
-  const worker = new Worker('capture', () => Promise.reject(new Error('no')), { connection: redis, prefix: redisKeys(config.redis.prefix).queues });
+  const worker = new Worker('capture', () => Promise.reject(new Error('no')), {
+    connection: redis,
+    prefix: redisKeys(config.redis.prefix).queues,
+  });
   await queue.add('batch', {} as never, { attempts: 1 });
   await eventually(async () => (await queue.getFailedCount()) === 1);
   await worker.close();
@@ -52,20 +59,31 @@ test("the chart's runbook has failed jobs tried again", async () => {
   await queue.drain();
 });
 
-test.each(['api', 'worker'])('without Redis and database %s is alive, and not ready: the probes restart nothing', async (role) => {
-  const child = spawn(process.execPath, ['src/main.ts', role], {
-    env: { ...process.env, ...environment.env, MYSQL_PORT: '1', REDIS_PORT: '1', PORT: '0', INTERNAL_PORT: '0', LOG_LEVEL: 'info' },
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  closing(child, async () => void (await endProcess(child, 'SIGKILL')));
-  const port = await new Promise<number>((resolve) => {
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      const { internalPort } = JSON.parse(line) as { internalPort?: number };
-      if (internalPort !== undefined) resolve(internalPort);
+test.each(['api', 'worker'])(
+  'without Redis and database %s is alive, and not ready: the probes restart nothing',
+  async (role) => {
+    const child = spawn(process.execPath, ['src/main.ts', role], {
+      env: {
+        ...process.env,
+        ...environment.env,
+        MYSQL_PORT: '1',
+        REDIS_PORT: '1',
+        PORT: '0',
+        INTERNAL_PORT: '0',
+        LOG_LEVEL: 'info',
+      },
+      stdio: ['ignore', 'pipe', 'ignore'],
     });
-  });
-  for (let round = 0; round < 5; round += 1) {
-    expect((await fetch(`http://127.0.0.1:${port}/livez`)).status).toBe(200);
-    expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(503);
-  }
-});
+    closing(child, async () => void (await endProcess(child, 'SIGKILL')));
+    const port = await new Promise<number>((resolve) => {
+      createInterface({ input: child.stdout }).on('line', (line) => {
+        const { internalPort } = JSON.parse(line) as { internalPort?: number };
+        if (internalPort !== undefined) resolve(internalPort);
+      });
+    });
+    for (let round = 0; round < 5; round += 1) {
+      expect((await fetch(`http://127.0.0.1:${port}/livez`)).status).toBe(200);
+      expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(503);
+    }
+  },
+);

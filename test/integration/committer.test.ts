@@ -39,7 +39,10 @@ function startWorker() {
   const broadcaster = createBroadcaster({ pool: db.pool, publisher: redis, prefix, log });
   const locks = { lockDuration: 30_000, stalledInterval: 15_000, maxStalledCount: 1_000 };
   const worker = startCaptureWorker({
-    db, redis, log, redisPrefix: prefix,
+    db,
+    redis,
+    log,
+    redisPrefix: prefix,
     concurrency: 64,
     broadcast: (persisted) => broadcaster.broadcast(persisted),
     metrics: createWorkerMetrics(),

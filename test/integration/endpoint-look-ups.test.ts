@@ -22,7 +22,8 @@ async function countingStatements<T>(work: () => Promise<T>): Promise<number> {
   return statements;
 }
 
-const openLookUps = (poolSize = 10) => createEndpointLookUps({ poolSize, findTargets: (keys) => findCaptureTargets(environment.db.knex, keys) });
+const openLookUps = (poolSize = 10) =>
+  createEndpointLookUps({ poolSize, findTargets: (keys) => findCaptureTargets(environment.db.knex, keys) });
 
 test('look-ups that come together share statements, and each gets its own answer', async () => {
   const { url } = await environment.startApi();

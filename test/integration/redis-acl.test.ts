@@ -25,7 +25,12 @@ function ruleOfReadme(): string[] {
 test('a Redis user with the README’s rule can do all that API and worker do, and nothing beside', async () => {
   await env.redis.call('ACL', 'SETUSER', USER, 'reset', 'on', `>${PASSWORD}`, ...ruleOfReadme());
   await env.redis.call('ACL', 'LOG', 'RESET');
-  const login = { REDIS_USERNAME: USER, REDIS_PASSWORD: PASSWORD, DURABILITY: 'strict', API_RATE_LIMIT_PER_MINUTE: '1000' };
+  const login = {
+    REDIS_USERNAME: USER,
+    REDIS_PASSWORD: PASSWORD,
+    DURABILITY: 'strict',
+    API_RATE_LIMIT_PER_MINUTE: '1000',
+  };
   const api = await env.startApi(login);
   const worker = await env.startWorker(login);
   const token = mintToken('acl');
@@ -37,14 +42,22 @@ test('a Redis user with the README’s rule can do all that API and worker do, a
   await eventually(() => live.events.length === 2);
   for (const one of [receipt, large]) expect((await user.entry(one.id)).status).toBe(200);
   expect((await user.removeEndpoint(id)).status).toBe(200);
-  await expect(fetch(`http://127.0.0.1:${worker.internalPort}/metrics`).then((answer) => answer.text())).resolves.toContain('hookbay_queue_jobs{queue="capture",state="waiting"} 0');
+  await expect(
+    fetch(`http://127.0.0.1:${worker.internalPort}/metrics`).then((answer) => answer.text()),
+  ).resolves.toContain('hookbay_queue_jobs{queue="capture",state="waiting"} 0');
   await env.drained();
   await worker.stop();
   await api.stop();
 
   const log = (await env.redis.call('ACL', 'LOG')) as unknown[][];
   expect(log.filter((entry) => entry.includes(USER))).toEqual([]);
-  for (const [command, ...args] of [['GET', 'others:key'], ['FLUSHALL'], ['CONFIG', 'SET', 'maxmemory', '0'], ['PUBLISH', 'others', 'x'], ['KEYS', '*']] as const) {
+  for (const [command, ...args] of [
+    ['GET', 'others:key'],
+    ['FLUSHALL'],
+    ['CONFIG', 'SET', 'maxmemory', '0'],
+    ['PUBLISH', 'others', 'x'],
+    ['KEYS', '*'],
+  ] as const) {
     expect(String(await env.redis.call('ACL', 'DRYRUN', USER, command, ...args)), command).toMatch(/no permissions/);
   }
 });

@@ -22,7 +22,8 @@ describe('a budget of 256 MiB', () => {
   test.each([1, 2, 3])('%d users who take all they can leave room for another one', (users) => {
     const budget = createByteBudget(256 * MIB);
     for (let round = 0; round < 3; round += 1) {
-      for (let user = 0; user < users; user += 1) fill((bytes) => budget.open({ userId: `user-${user}`, endpointId: `e-${user}` }).take(bytes), MIB);
+      for (let user = 0; user < users; user += 1)
+        fill((bytes) => budget.open({ userId: `user-${user}`, endpointId: `e-${user}` }).take(bytes), MIB);
     }
     expect(budget.open({ userId: 'new', endpointId: 'new' }).take(MIB)).toBe(true);
   });

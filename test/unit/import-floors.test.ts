@@ -9,7 +9,20 @@ const FLOORS: string[][] = [
   ['ops'],
   ['store', 'redis', 'queue'],
   ['domain'],
-  ['plans', 'user-error', 'group-commit', 'single-flight', 'poll', 'resources', 'deadline', 'turns', 'config', 'environment', 'log', 'metrics'],
+  [
+    'plans',
+    'user-error',
+    'group-commit',
+    'single-flight',
+    'poll',
+    'resources',
+    'deadline',
+    'turns',
+    'config',
+    'environment',
+    'log',
+    'metrics',
+  ],
 ];
 
 /** Below everything: they know nothing of the house. */
@@ -26,7 +39,9 @@ function importsOf(file: string): string[] {
   return paths.map((path) => normalize(join(dirname(file), path)));
 }
 
-const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts')).map((name) => `src/${name}`);
+const files = readdirSync('src', { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => `src/${name}`);
 const floorOf = (room: string): number => FLOORS.findIndex((rooms) => rooms.includes(room));
 
 test('every room has its floor', () => {
@@ -54,7 +69,8 @@ test('api and worker never import each other, and leaves import nothing above th
     const rooms = importsOf(file).map(roomOf);
     if (roomOf(file) === 'api') expect(rooms).not.toContain('worker');
     if (roomOf(file) === 'worker') expect(rooms).not.toContain('api');
-    if (LEAVES.includes(roomOf(file))) expect(rooms.filter((room) => !['plans', 'user-error', 'environment'].includes(room))).toEqual([]);
+    if (LEAVES.includes(roomOf(file)))
+      expect(rooms.filter((room) => !['plans', 'user-error', 'environment'].includes(room))).toEqual([]);
   }
   expect(files.length).toBeGreaterThan(40);
 });
@@ -79,7 +95,8 @@ describe('src/api', () => {
       for (const target of importsOf(file).filter((path) => path.startsWith('src/api/'))) {
         const [from, to] = [apiRoomOf(file), apiRoomOf(target)];
         // Of what stands above the rooms they see their metrics alone.
-        const allowed = from === to || (SHARED[from]?.includes(to) === true && (to !== 'top' || target === 'src/api/metrics.ts'));
+        const allowed =
+          from === to || (SHARED[from]?.includes(to) === true && (to !== 'top' || target === 'src/api/metrics.ts'));
         if (!allowed && !(from === 'http' && target === 'src/api/metrics.ts')) wrong.push(`${file} → ${target}`);
       }
     }

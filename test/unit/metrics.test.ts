@@ -7,7 +7,12 @@ import { parseExposition } from '../support/exposition.ts';
 /** Name → `type; labels; roles`, as the README tells. */
 function documented(): Map<string, string> {
   const rows = readFileSync('README.md', 'utf8').matchAll(/^\| `(hookbay_\w+)` \| (\w+) \|([^|]*)\| (\w+) \|/gm);
-  return new Map([...rows].map(([, name = '', type, labels = '', roles]) => [name, [type, [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label).join(','), roles].join('; ')]));
+  return new Map(
+    [...rows].map(([, name = '', type, labels = '', roles]) => [
+      name,
+      [type, [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label).join(','), roles].join('; '),
+    ]),
+  );
 }
 
 /** What the registries hold; a metric of both roles is listed once, as `both`. */
@@ -42,7 +47,12 @@ test('a scrape is well-formed, and starts with the series that alerts are about'
 
 test('what only one worker tells has no value before it does', async () => {
   const worker = parseExposition(await createWorkerMetrics().scrape());
-  for (const name of ['hookbay_queue_jobs', 'hookbay_queue_oldest_waiting_seconds', 'hookbay_dead_letters', 'hookbay_purges_pending']) {
+  for (const name of [
+    'hookbay_queue_jobs',
+    'hookbay_queue_oldest_waiting_seconds',
+    'hookbay_dead_letters',
+    'hookbay_purges_pending',
+  ]) {
     expect([name, worker.families.get(name), worker.value(name)]).toEqual([name, 'gauge', undefined]);
   }
 });
@@ -55,6 +65,11 @@ test('registries share nothing, and a reader that fails spoils no scrape', async
   });
   one.onScrape(async () => one.sockets.set(7));
   const [text, otherText] = [parseExposition(await one.scrape()), parseExposition(await other.scrape())];
-  expect([text.value('hookbay_captures_total', { outcome: 'accepted' }), text.value('hookbay_sockets')]).toEqual([1, 7]);
-  expect([otherText.value('hookbay_captures_total', { outcome: 'accepted' }), otherText.value('hookbay_sockets')]).toEqual([0, 0]);
+  expect([text.value('hookbay_captures_total', { outcome: 'accepted' }), text.value('hookbay_sockets')]).toEqual([
+    1, 7,
+  ]);
+  expect([
+    otherText.value('hookbay_captures_total', { outcome: 'accepted' }),
+    otherText.value('hookbay_sockets'),
+  ]).toEqual([0, 0]);
 });

@@ -94,7 +94,9 @@ function verify(token: string, { key, algorithms }: VerificationKey, { issuer, a
     if (error instanceof jwt.NotBeforeError) throw unauthorized('The token is not valid yet');
     // jsonwebtoken looks at these claims after the signature.
     if (error instanceof Error && /^jwt (issuer|audience) invalid/.test(error.message)) {
-      throw unauthorized(`The ${error.message.includes('issuer') ? 'iss' : 'aud'} claim is not the one that is asked for here`);
+      throw unauthorized(
+        `The ${error.message.includes('issuer') ? 'iss' : 'aud'} claim is not the one that is asked for here`,
+      );
     }
   }
   throw unauthorized();

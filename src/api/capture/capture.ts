@@ -97,7 +97,12 @@ export function outcomeOf(error: unknown): CaptureOutcome {
   return OUTCOMES[status] ?? (status < 500 ? 'refused' : 'unavailable');
 }
 
-const OUTCOMES: Record<number, CaptureOutcome> = { 404: 'unknown_endpoint', 410: 'expired', 413: 'too_large', 429: 'over_quota' };
+const OUTCOMES: Record<number, CaptureOutcome> = {
+  404: 'unknown_endpoint',
+  410: 'expired',
+  413: 'too_large',
+  429: 'over_quota',
+};
 
 function keyOf(target: string): string {
   const key = /^\/h\/([^/?]*)/.exec(target)?.[1] ?? '';
@@ -138,7 +143,8 @@ function challengeOf(body: Buffer): { challenge?: string } {
   if (body.length > MAX_CHALLENGE_BODY_BYTES || !body.includes('url_verification')) return {};
   try {
     const { type, challenge } = JSON.parse(body.toString('utf8')) as Record<string, unknown>;
-    const echo = type === 'url_verification' && typeof challenge === 'string' && challenge.length <= MAX_CHALLENGE_LENGTH;
+    const echo =
+      type === 'url_verification' && typeof challenge === 'string' && challenge.length <= MAX_CHALLENGE_LENGTH;
     return echo ? { challenge } : {};
   } catch {
     return {};

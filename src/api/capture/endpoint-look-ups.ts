@@ -35,10 +35,13 @@ export function limitLookUps(poolSize: number): LookUpLimit {
   return async (ask) => {
     if (limit.pendingCount >= MAX_WAITING) throw new TooManyLookUps('too many look-ups wait');
     const end = performance.now() + LOOK_UP_TIMEOUT_MS;
-    return withDeadline(LOOK_UP_TIMEOUT_MS, limit(async () => {
-      if (performance.now() >= end) throw new TooManyLookUps('the turn of this look-up came too late');
-      return ask();
-    }));
+    return withDeadline(
+      LOOK_UP_TIMEOUT_MS,
+      limit(async () => {
+        if (performance.now() >= end) throw new TooManyLookUps('the turn of this look-up came too late');
+        return ask();
+      }),
+    );
   };
 }
 

@@ -15,7 +15,10 @@ const BATCH_MAX_CAPTURES = 256;
 const BATCH_MAX_BYTES = 512 * 1024;
 const MAX_OVERLAPPING_FLUSHES = 4;
 
-/** Large captures go one by one, as many at a time as these bytes hold: each waits in Redis for those before it, within its time-out. */
+/**
+ * Large captures go one by one, as many at a time as these bytes hold: each waits in Redis for those before it, within
+ * its time-out.
+ */
 const LARGE_BYTES_IN_FLIGHT = 32 * 1024 * 1024;
 
 /** With the time-outs of what comes before and after, a refusal is there within 2.5 s. */

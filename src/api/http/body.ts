@@ -64,14 +64,20 @@ export function continueIfAsked(req: IncomingMessage, res: ServerResponse): void
  *   the pace, 503 when the memory set aside is used up
  * @returns what ends the watch
  */
-export function watchBody(req: IncomingMessage, holding: Holding, fail: (error: Error) => void, pace = PACE): () => void {
+export function watchBody(
+  req: IncomingMessage,
+  holding: Holding,
+  fail: (error: Error) => void,
+  pace = PACE,
+): () => void {
   let size = 0;
   let checked = 0;
   let timer = setTimeout(check, pace.deadlineMs);
 
   function count(chunk: Buffer): void {
     size += chunk.length;
-    if (!holding.take(chunk.length)) end(unavailable('Too many bodies are being received at once; send this request again'));
+    if (!holding.take(chunk.length))
+      end(unavailable('Too many bodies are being received at once; send this request again'));
   }
   function check(): void {
     if (size - checked < pace.windowBytes) return end(tooSlow());
@@ -136,5 +142,7 @@ function declaredLength(req: IncomingMessage): number | undefined {
 
 /** The connection goes with the answer, so that the rest of the body is not waited for. */
 function tooSlow(): Error {
-  return httpError(408, 'The body did not arrive in time; send it faster than 8 KiB a second', { headers: { Connection: 'close' } });
+  return httpError(408, 'The body did not arrive in time; send it faster than 8 KiB a second', {
+    headers: { Connection: 'close' },
+  });
 }

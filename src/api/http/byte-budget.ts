@@ -90,7 +90,8 @@ function createPool(max: number): Pool {
         const room = USER_FACTOR * free - user;
         if (room < 0) return false;
         const { endpointId } = owner;
-        if (endpointId !== undefined && (ofEndpoint.get(endpointId) ?? 0) + bytes > ENDPOINT_FACTOR * room) return false;
+        if (endpointId !== undefined && (ofEndpoint.get(endpointId) ?? 0) + bytes > ENDPOINT_FACTOR * room)
+          return false;
       }
       add(owner, bytes);
       return true;

@@ -22,7 +22,8 @@ export function errorHandler(log: Log) {
         return respond(ctx, 500, 'Something went wrong here; the operator finds it in the log');
       }
       // Only what is our own trouble: what is wrong with a request may quote it. Captures are too many for a line each.
-      if (known.status >= 500 && requestId !== undefined) log.warn({ requestId, status: known.status, error: describeError(error) }, 'Request failed');
+      if (known.status >= 500 && requestId !== undefined)
+        log.warn({ requestId, status: known.status, error: describeError(error) }, 'Request failed');
       respond(ctx, known.status, known.message, (known as { extras?: ErrorExtras }).extras);
     }
   };
@@ -44,7 +45,9 @@ function isRedisDown(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return (
     error.name === 'MaxRetriesPerRequestError' ||
-    /^(Connection is closed\.|Command timed out|Stream isn't writeable|Redis is loading|no answer in|LOADING|OOM |MISCONF|READONLY|CLUSTERDOWN)/.test(error.message)
+    /^(Connection is closed\.|Command timed out|Stream isn't writeable|Redis is loading|no answer in|LOADING|OOM |MISCONF|READONLY|CLUSTERDOWN)/.test(
+      error.message,
+    )
   );
 }
 

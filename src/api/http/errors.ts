@@ -31,9 +31,8 @@ export function conflict(message: string): createError.HttpError {
  * was right, so that it helps the token's holder and nobody else.
  */
 export function unauthorized(description?: string): createError.HttpError {
-  const challenge = description === undefined
-    ? 'Bearer'
-    : `Bearer error="invalid_token", error_description="${description}"`;
+  const challenge =
+    description === undefined ? 'Bearer' : `Bearer error="invalid_token", error_description="${description}"`;
   return httpError(401, 'A valid bearer token is required', { headers: { 'WWW-Authenticate': challenge } });
 }
 

@@ -53,7 +53,8 @@ function bodyOf(parse: Middleware, maxBytes: number, { budget, ownerOf, pace = P
     const holding = budget.open(ownerOf(ctx));
     try {
       // What it is inflated to is held as well.
-      if (req.headers['content-encoding'] !== undefined && !holding.take(maxBytes)) throw unavailable('Too many bodies are being received at once; try again');
+      if (req.headers['content-encoding'] !== undefined && !holding.take(maxBytes))
+        throw unavailable('Too many bodies are being received at once; try again');
       const { promise: failed, reject: fail } = Promise.withResolvers<never>();
       const reading = readJson(ctx, parse);
       const stopWatch = watchBody(req, holding, fail, pace);
@@ -86,10 +87,20 @@ function translate(error: unknown): unknown {
   if (isHttpError(error) && 'extras' in error) return error;
   const { status, code, type } = error as { status?: number; code?: string; type?: string };
   if (type === 'request.aborted' || code === 'ECONNRESET') return new SenderGone();
-  if (code?.startsWith('Z_') || code?.startsWith('ERR__ERROR_') || code?.startsWith('ERR_BROTLI') || code?.startsWith('ERR_BUFFER_ERROR')) {
+  if (
+    code?.startsWith('Z_') ||
+    code?.startsWith('ERR__ERROR_') ||
+    code?.startsWith('ERR_BROTLI') ||
+    code?.startsWith('ERR_BUFFER_ERROR')
+  ) {
     return badRequest('The body is not what its Content-Encoding says');
   }
-  if (status === 400) return badRequest(error instanceof SyntaxError ? 'The body is not valid JSON, or not an object' : 'The body is not a JSON object that can be taken');
+  if (status === 400)
+    return badRequest(
+      error instanceof SyntaxError
+        ? 'The body is not valid JSON, or not an object'
+        : 'The body is not a JSON object that can be taken',
+    );
   if (status === 413) return httpError(413, 'The body is too large');
   if (status === 415) return httpError(415, 'The Content-Encoding is not supported');
   return error;

@@ -26,7 +26,12 @@ export interface RateLimitOptions {
  */
 export function rateLimit({ name, perMinute, keyOf, redis, prefix, log }: RateLimitOptions) {
   if (perMinute === 0) return (_ctx: Context, next: Next): Promise<unknown> => next();
-  const limiter = new RateLimiterRedis({ storeClient: redis, keyPrefix: redisKeys(prefix).rateLimit(name), points: perMinute, duration: WINDOW_SECONDS });
+  const limiter = new RateLimiterRedis({
+    storeClient: redis,
+    keyPrefix: redisKeys(prefix).rateLimit(name),
+    points: perMinute,
+    duration: WINDOW_SECONDS,
+  });
 
   return async (ctx: Context, next: Next): Promise<unknown> => {
     const state = await consume(keyOf(ctx));
@@ -35,7 +40,9 @@ export function rateLimit({ name, perMinute, keyOf, redis, prefix, log }: RateLi
     ctx.set('RateLimit-Policy', `"${name}";q=${perMinute};w=${WINDOW_SECONDS}`);
     ctx.set('RateLimit', `"${name}";r=${Math.max(0, state.remainingPoints)};t=${resetSeconds}`);
     if (state.consumedPoints <= perMinute) return next();
-    throw httpError(429, `More than ${perMinute} requests in a minute; try again in ${resetSeconds} s`, { headers: { 'Retry-After': String(resetSeconds) } });
+    throw httpError(429, `More than ${perMinute} requests in a minute; try again in ${resetSeconds} s`, {
+      headers: { 'Retry-After': String(resetSeconds) },
+    });
   };
 
   /** The caller's window after this request, over its limit or not; undefined when Redis can't be asked. */

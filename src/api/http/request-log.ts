@@ -29,7 +29,10 @@ export function requestLog(metrics: ApiMetrics, log: Log) {
       metrics.httpRequests.inc({ route, status: `${Math.floor(status / 100)}xx` });
       metrics.httpRequestSeconds.observe({ route }, ms / 1000);
       const aborted = !ctx.res.writableFinished;
-      log.info({ requestId, method: ctx.method, route, status, ms: Math.round(ms * 10) / 10, ...(aborted && { aborted }) }, 'Request');
+      log.info(
+        { requestId, method: ctx.method, route, status, ms: Math.round(ms * 10) / 10, ...(aborted && { aborted }) },
+        'Request',
+      );
     }
   };
 }

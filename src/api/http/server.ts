@@ -75,7 +75,11 @@ export function createHttpServer(
     // More of the same, or too late: its answer waits for those before it, or is on its way.
     if (malformed.has(socket)) return void (socket.writableEnded && socket.destroy());
     malformed.add(socket);
-    void answerMalformed(socket, [...open].filter((res) => res.req.socket === socket), error);
+    void answerMalformed(
+      socket,
+      [...open].filter((res) => res.req.socket === socket),
+      error,
+    );
   });
   const readers = watchReaders(open, readingPace);
   server.on('close', () => readers.stop());

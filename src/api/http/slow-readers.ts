@@ -12,7 +12,10 @@ export const READING_PACE: ReadingPace = { windowMs: 20_000, windowBytes: 160 * 
  * Closes the connections of readers that do not take their answers: what waits for them is held in memory.
  * An answer that is being prepared waits for nobody, however long that takes.
  */
-export function watchReaders(answers: Iterable<ServerResponse>, { windowMs, windowBytes } = READING_PACE): { stop(): void } {
+export function watchReaders(
+  answers: Iterable<ServerResponse>,
+  { windowMs, windowBytes } = READING_PACE,
+): { stop(): void } {
   /** Bytes that had left for the reader at the last look; only answers that it was behind with then. */
   let behind = new Map<ServerResponse, number>();
 

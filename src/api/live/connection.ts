@@ -33,7 +33,10 @@ export interface LiveConnection {
   release(): void;
   /** Whether so much waits for the client that it should be given time to read. */
   isBehind(): boolean;
-  /** Resolves with true when the client has read most of what it was sent, with false when it is gone or has not until `end`, by `performance.now()`. */
+  /**
+   * Resolves with true when the client has read most of what it was sent, with false when it is gone or has not until
+   * `end`, by `performance.now()`.
+   */
   caughtUp(end: number): Promise<boolean>;
   isOpen(): boolean;
   /** Why it was cut, if it was. */

@@ -13,7 +13,8 @@ export class Refusal extends Error implements ExtendedError {
 }
 
 /**
- * Who a socket belongs to, by the token in `auth.token`. A token has no leeway here: the socket would be let in to be cut.
+ * Who a socket belongs to, by the token in `auth.token`. A token has no leeway here: the socket would be let in to be
+ * cut.
  *
  * @throws Refusal; other errors when the token can't be checked now
  */

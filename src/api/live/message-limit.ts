@@ -1,4 +1,6 @@
-/** Messages of a socket: a client that subscribes to hundreds of endpoints at once is fine, one that never stops is not. */
+/**
+ * Messages of a socket: a client that subscribes to hundreds of endpoints at once is fine, one that never stops is not.
+ */
 const BURST = 500;
 const PER_SECOND = 20;
 

@@ -67,9 +67,16 @@ export async function replay(replaying: Replaying, after: number): Promise<Repla
 }
 
 /** Sends some of what is stored beyond `after`: a page, or less of it when the client falls behind. */
-async function replayPage(replaying: Replaying, after: number, limit: number): Promise<Omit<Replayed, 'replayed'> & { sent: number }> {
+async function replayPage(
+  replaying: Replaying,
+  after: number,
+  limit: number,
+): Promise<Omit<Replayed, 'replayed'> & { sent: number }> {
   const { socket, connection, endpointId, reader, db, onReplayed } = replaying;
-  const page = await withDeadline(QUERY_DEADLINE_MS, listRequestsAfter(db.knex, reader, endpointId, after, limit, EVENT_MAX_BODY_BYTES));
+  const page = await withDeadline(
+    QUERY_DEADLINE_MS,
+    listRequestsAfter(db.knex, reader, endpointId, after, limit, EVENT_MAX_BODY_BYTES),
+  );
   let sent = 0;
   let last = after;
   const turn = createTurns();

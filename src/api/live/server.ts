@@ -25,7 +25,10 @@ const MAX_FRAME_BYTES = 16 * 1024;
 /** Time for the handshake's token to come. */
 const HANDSHAKE_MS = 10_000;
 
-/** Time for the user's plan to be remembered; captures alone need it, so that a database that is silent keeps nobody out. */
+/**
+ * Time for the user's plan to be remembered; captures alone need it, so that a database that is silent keeps nobody
+ * out.
+ */
 const REMEMBER_MS = 2_000;
 
 /** While draining sockets are closed in slices, so that their clients don't all connect elsewhere in one moment. */
@@ -93,7 +96,8 @@ export function startLive(options: LiveOptions): Live {
   io.use((socket, next) => void admitOrRefuse(socket, next));
   io.on('connection', (socket) => {
     const { connection, limit, principal } = sessions.of(socket.conn) ?? {};
-    if (connection !== undefined && limit !== undefined && principal !== undefined) serveSocket(socket, connection, limit, principal, serving);
+    if (connection !== undefined && limit !== undefined && principal !== undefined)
+      serveSocket(socket, connection, limit, principal, serving);
   });
 
   async function admitOrRefuse(socket: Socket, next: (error?: Error) => void): Promise<void> {
@@ -113,8 +117,9 @@ export function startLive(options: LiveOptions): Live {
   async function admit(socket: Socket): Promise<void> {
     const principal = await principalOf(socket, auth);
     sessions.admit(socket.conn, principal);
-    await withDeadline(REMEMBER_MS, auth.rememberPlan(principal.userId, principal.plan.name))
-      .catch((error: unknown) => log.warn({ error: describeError(error) }, 'Plan not remembered'));
+    await withDeadline(REMEMBER_MS, auth.rememberPlan(principal.userId, principal.plan.name)).catch((error: unknown) =>
+      log.warn({ error: describeError(error) }, 'Plan not remembered'),
+    );
     await socket.join(userRoom(principal.userId));
     await listening.settled();
   }
@@ -138,7 +143,8 @@ function openSession(sessions: Sessions, conn: Conn, { maxBufferedBytes, metrics
   const { websocket } = conn.request as IncomingMessage & { websocket: WebSocketLike };
   const connection = createLiveConnection(conn, websocket, maxBufferedBytes);
   sessions.open(conn, { connection, limit: createMessageLimit() });
-  // All that a client may send, handshakes and WebSocket's own pings too; only messages are answered that they are too many.
+  // All that a client may send, handshakes and WebSocket's own pings too; only messages are answered that they are too
+  // many.
   const packets = createMessageLimit();
   const count = (): void => void (packets.take() === 'flood' && connection.cut('too_many_messages'));
   conn.on('packet', count);

@@ -6,7 +6,9 @@ import type { LiveConnection } from './connection.ts';
 import type { MessageLimit } from './message-limit.ts';
 import { createSubscriptions, type SubscriptionOptions } from './subscriptions.ts';
 
-/** Tokens are checked again about this often; with the age of keys (`keys.ts`) a withdrawn key is out within a minute. */
+/**
+ * Tokens are checked again about this often; with the age of keys (`keys.ts`) a withdrawn key is out within a minute.
+ */
 export const TOKEN_RECHECK_MS = 20_000;
 
 export interface SessionOptions extends SubscriptionOptions {
@@ -18,7 +20,13 @@ export interface SessionOptions extends SubscriptionOptions {
 type Acknowledge = (answer: object) => void;
 
 /** Answers a socket's messages, one after another, and ends it with its token. */
-export function serveSocket(socket: Socket, connection: LiveConnection, limit: MessageLimit, principal: Principal, options: SessionOptions): void {
+export function serveSocket(
+  socket: Socket,
+  connection: LiveConnection,
+  limit: MessageLimit,
+  principal: Principal,
+  options: SessionOptions,
+): void {
   const subscriptions = createSubscriptions(socket, connection, principal, options);
   let last: Promise<void> = Promise.resolve();
 
@@ -29,8 +37,12 @@ export function serveSocket(socket: Socket, connection: LiveConnection, limit: M
   });
   // A client that leaves and keeps its connection would outlive its token there.
   socket.once('disconnect', () => socket.conn.close());
-  socket.on('subscribe', (...args: unknown[]) => inTurn(() => answer(args, (message) => subscriptions.subscribe(message))));
-  socket.on('unsubscribe', (...args: unknown[]) => inTurn(() => answer(args, (message) => subscriptions.unsubscribe(message))));
+  socket.on('subscribe', (...args: unknown[]) =>
+    inTurn(() => answer(args, (message) => subscriptions.subscribe(message))),
+  );
+  socket.on('unsubscribe', (...args: unknown[]) =>
+    inTurn(() => answer(args, (message) => subscriptions.unsubscribe(message))),
+  );
   watchToken(socket, connection, principal.expiresAt, options);
 
   /** Each message sees the rooms as the one before left them. */

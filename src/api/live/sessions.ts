@@ -37,9 +37,11 @@ export function createSessions(maxOfUser: number): Sessions {
     count: () => sessions.size,
     admit(conn, principal) {
       const session = sessions.get(conn);
-      if (session === undefined || session.principal !== undefined) throw new Refusal('unauthorized', 'A connection has one handshake');
+      if (session === undefined || session.principal !== undefined)
+        throw new Refusal('unauthorized', 'A connection has one handshake');
       const others = countOfUser.get(principal.userId) ?? 0;
-      if (others >= maxOfUser) throw new Refusal('too many connections', `You have ${others} connections here, and no more are allowed`);
+      if (others >= maxOfUser)
+        throw new Refusal('too many connections', `You have ${others} connections here, and no more are allowed`);
       countOfUser.set(principal.userId, others + 1);
       session.principal = principal;
     },

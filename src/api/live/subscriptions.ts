@@ -45,7 +45,12 @@ export interface Subscriptions {
  * The rooms of one socket: the user's, as long as it is subscribed to no endpoint of its own choice.
  * Calls must not overlap. Whatever a call sends is sent when it is over; the caller releases the connection.
  */
-export function createSubscriptions(socket: Socket, connection: LiveConnection, { userId, plan }: Principal, options: SubscriptionOptions): Subscriptions {
+export function createSubscriptions(
+  socket: Socket,
+  connection: LiveConnection,
+  { userId, plan }: Principal,
+  options: SubscriptionOptions,
+): Subscriptions {
   const { db, listening } = options;
   const readerNow = (): Reader => ({ userId, since: retentionCutoff(plan.retentionDays, Date.now()) });
   const endpoints = new Set<string>();
@@ -74,7 +79,10 @@ export function createSubscriptions(socket: Socket, connection: LiveConnection, 
     // Read after joining: what is beyond it comes live, and what is not was committed before the replay reads.
     const { requestCount: committed } = await ownEndpoint(endpointId);
     if (after === undefined) return { endpointId, replayed: 0, next: committed, more: false };
-    const { replayed, last, complete } = await replay({ ...options, socket, connection, endpointId, reader: readerNow() }, after);
+    const { replayed, last, complete } = await replay(
+      { ...options, socket, connection, endpointId, reader: readerNow() },
+      after,
+    );
     const more = !complete && last < committed;
     return { endpointId, replayed, next: more ? last : Math.max(last, committed), more };
   }

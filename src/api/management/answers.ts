@@ -18,7 +18,8 @@ const SLICE_BYTES = 64 * 1024;
 export function reserve(ctx: Context, budget: ByteBudget, bytes: number): void {
   if (ctx.res.closed) throw new SenderGone();
   const holding = budget.open(principal(ctx));
-  if (!holding.take(bytes)) throw unavailable('Too many large answers are on their way to you or others; read them, or try again');
+  if (!holding.take(bytes))
+    throw unavailable('Too many large answers are on their way to you or others; read them, or try again');
   ctx.res.once('close', () => holding.release());
 }
 
@@ -29,7 +30,12 @@ export function answerEntry(ctx: Context, entry: StoredRequest): void {
 }
 
 /** Answers `{"<name>": [entries…], …rest}`. */
-export function answerEntries(ctx: Context, name: string, entries: StoredRequest[], rest: Record<string, unknown>): void {
+export function answerEntries(
+  ctx: Context,
+  name: string,
+  entries: StoredRequest[],
+  rest: Record<string, unknown>,
+): void {
   answerJson(ctx, listJson(name, entries, rest));
 }
 

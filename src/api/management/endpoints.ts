@@ -6,7 +6,15 @@ import { describeError, type Log } from '../../log.ts';
 import type { EndpointCache, NewTarget } from '../../redis/endpoint-cache.ts';
 import type { Quota } from '../../redis/quota.ts';
 import type { Database } from '../../store/database.ts';
-import { AliasTaken, countEndpoints, findEndpoint, insertEndpoint, listEndpoints, removeEndpoint, TooManyEndpoints } from '../../store/endpoints.ts';
+import {
+  AliasTaken,
+  countEndpoints,
+  findEndpoint,
+  insertEndpoint,
+  listEndpoints,
+  removeEndpoint,
+  TooManyEndpoints,
+} from '../../store/endpoints.ts';
 import { findUsage } from '../../store/usage.ts';
 import { principal } from '../auth/token.ts';
 import type { ByteBudget } from '../http/byte-budget.ts';
@@ -40,7 +48,9 @@ export function endpointRoutes(router: Router, options: EndpointRouteOptions): v
     const expiry = expiryOf(plan, permanent, now.getTime());
     const expiresAt = expiry === null ? null : new Date(expiry);
     const id = newEndpointId();
-    const endpoint = await insertEndpoint(db.knex, { id, userId, alias, permanent, expiresAt, now, plan }).catch(explain);
+    const endpoint = await insertEndpoint(db.knex, { id, userId, alias, permanent, expiresAt, now, plan }).catch(
+      explain,
+    );
     await announceNew(endpoint, alias);
     ctx.status = 201;
     ctx.body = presentCreated(endpoint, baseUrl);
@@ -69,7 +79,9 @@ export function endpointRoutes(router: Router, options: EndpointRouteOptions): v
     const { userId } = principal(ctx);
     const endpoint = await findOwned(userId, ctx.params['id']);
     // Captures stop first: once the row is gone nobody may be told that a capture is kept.
-    const removed = await endpoints.withCapturesStopped(endpoint, () => removeEndpoint(db.knex, userId, endpoint.id, new Date()));
+    const removed = await endpoints.withCapturesStopped(endpoint, () =>
+      removeEndpoint(db.knex, userId, endpoint.id, new Date()),
+    );
     if (!removed) throw notFound();
     await requestPurge();
     ctx.body = { success: true };
@@ -94,6 +106,7 @@ export function endpointRoutes(router: Router, options: EndpointRouteOptions): v
 /** @throws HttpError 403, 409; otherwise the error itself */
 function explain(error: unknown): never {
   if (error instanceof AliasTaken) throw conflict(`The alias "${error.message}" is taken`);
-  if (error instanceof TooManyEndpoints) throw forbidden(`Your plan allows ${error.max} ${error.kind}, and you have ${error.held}`);
+  if (error instanceof TooManyEndpoints)
+    throw forbidden(`Your plan allows ${error.max} ${error.kind}, and you have ${error.held}`);
   throw error;
 }

@@ -1,8 +1,14 @@
 import { z } from 'zod';
-import { PROVIDERS } from '../../domain/signature/verify.ts';
 import { uuid } from '../http/validate.ts';
+import { answers, endpointList, requestList } from './answer-schemas.ts';
 import {
-  alias, batchDeleteBody, createEndpointBody, endpointPageQuery, pageQuery, verifySignatureBody, verifyStoredBody,
+  alias,
+  batchDeleteBody,
+  createEndpointBody,
+  endpointPageQuery,
+  pageQuery,
+  verifySignatureBody,
+  verifyStoredBody,
 } from './schemas.ts';
 
 /*
@@ -10,58 +16,7 @@ import {
  * of the answers, which a test holds against what every route really answers.
  */
 
-const id = z.uuid().meta({ example: 'acc193a8-b73b-4634-9b57-1cc0db59b830' });
-const instant = z.iso.datetime({ precision: 3 }).meta({ example: '2026-11-20T22:33:23.312Z' });
-const count = z.int().min(0);
-
-export const answers = {
-  Error: z.strictObject({ error: z.string().meta({ example: 'Not found' }) }),
-  TooLarge: z.strictObject({ error: z.string(), maxSize: count, actualSize: count }),
-  OverQuota: z.strictObject({ error: z.string(), dailyRequests: count, dailyRequestsMax: count, resetAt: instant }),
-  Success: z.strictObject({ success: z.boolean() }),
-  Deleted: z.strictObject({ success: z.boolean(), deleted: count }),
-  Receipt: z.strictObject({ received: z.boolean(), id, timestamp: z.int(), challenge: z.string().optional() }),
-  EndpointCreated: z.strictObject({ id, url: z.string(), aliasUrl: z.string().optional(), expiresAt: instant.nullable(), isPermanent: z.boolean(), createdAt: instant }),
-  Endpoint: z.strictObject({
-    id,
-    user_id: z.string(),
-    alias: z.string().nullable(),
-    is_permanent: z.int().min(0).max(1),
-    expires_at: instant.nullable(),
-    request_count: count,
-    last_request_at: instant.nullable(),
-    created_at: instant,
-    updated_at: instant,
-  }),
-  LogEntry: z.strictObject({
-    id,
-    endpoint_id: id,
-    seq: z.int().min(1),
-    method: z.string(),
-    path: z.string(),
-    headers: z.record(z.string(), z.string()),
-    query: z.record(z.string(), z.union([z.string(), z.array(z.string())])),
-    body: z.string(),
-    body_encoding: z.enum(['utf8', 'base64']),
-    body_truncated: z.literal(true).optional(),
-    content_type: z.string(),
-    ip: z.string(),
-    user_agent: z.string(),
-    size: count,
-    created_at: instant,
-  }),
-  Verification: z.strictObject({ provider: z.enum(PROVIDERS).optional(), valid: z.boolean(), expected: z.string(), actual: z.string(), details: z.string().optional() }),
-};
 type AnswerName = keyof typeof answers;
-
-const endpointList = z.strictObject({
-  endpoints: z.array(answers.Endpoint),
-  usage: z.strictObject({ dailyRequests: count, dailyRequestsMax: count.nullable() }),
-  total: count,
-  limit: z.int(),
-  offset: z.int(),
-});
-const requestList = z.strictObject({ requests: z.array(answers.LogEntry), total: count, limit: z.int(), offset: z.int() });
 
 /** One route of the document. */
 interface Operation {
@@ -84,29 +39,111 @@ const PATH_PARAMETERS: Record<string, z.ZodType> = { id: uuid, key: z.union([uui
 /** Every route, in the order of the document; `/h` stands for all methods. */
 export const OPERATIONS: Operation[] = [
   ...(['get', 'post'] as const).map((method): Operation => ({
-    path: '/h/{key}', method, summary: 'Capture a request. Any method, below /h/{key}/ too; `key` is the id or the alias of an endpoint', guarded: false,
+    path: '/h/{key}',
+    method,
+    summary: 'Capture a request. Any method, below /h/{key}/ too; `key` is the id or the alias of an endpoint',
+    guarded: false,
     answers: { 200: 'Receipt', 404: 'Error', 410: 'Error', 413: 'TooLarge', 429: 'OverQuota', 503: 'Error' },
   })),
-  { path: '/api/verify-signature', method: 'post', summary: 'Check a webhook signature', guarded: false,
-    body: { schema: verifySignatureBody, required: true, example: { provider: 'github', payload: 'Hello, World!', signature: 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17', secret: "It's a Secret to Everybody" } },
-    answers: { 200: 'Verification', ...bodyErrors, 429: 'Error' } },
-  { path: '/api/endpoints', method: 'post', summary: 'Create an endpoint', guarded: true,
+  {
+    path: '/api/verify-signature',
+    method: 'post',
+    summary: 'Check a webhook signature',
+    guarded: false,
+    body: {
+      schema: verifySignatureBody,
+      required: true,
+      example: {
+        provider: 'github',
+        payload: 'Hello, World!',
+        signature: 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17',
+        secret: "It's a Secret to Everybody",
+      },
+    },
+    answers: { 200: 'Verification', ...bodyErrors, 429: 'Error' },
+  },
+  {
+    path: '/api/endpoints',
+    method: 'post',
+    summary: 'Create an endpoint',
+    guarded: true,
     body: { schema: createEndpointBody, required: false, example: { permanent: true, alias: 'billing-events' } },
-    answers: { 201: 'EndpointCreated', ...bodyErrors, 409: 'Error', ...guardedErrors } },
-  { path: '/api/endpoints', method: 'get', summary: 'List own endpoints that have not expired, newest first', guarded: true, query: endpointPageQuery,
-    answers: { 200: endpointList, 400: 'Error', ...guardedErrors } },
-  { path: '/api/endpoints/{id}', method: 'get', summary: 'One endpoint', guarded: true, answers: { 200: 'Endpoint', 404: 'Error', ...guardedErrors } },
-  { path: '/api/endpoints/{id}', method: 'delete', summary: 'Delete an endpoint and its entries', guarded: true, answers: { 200: 'Success', 404: 'Error', ...guardedErrors } },
-  { path: '/api/endpoints/{id}/requests', method: 'get', summary: 'List the entries of an endpoint, newest first', guarded: true, query: pageQuery,
-    answers: { 200: requestList, 400: 'Error', 404: 'Error', ...guardedErrors } },
-  { path: '/api/requests/{id}', method: 'get', summary: 'One entry', guarded: true, answers: { 200: 'LogEntry', 404: 'Error', ...guardedErrors } },
-  { path: '/api/requests/{id}/body', method: 'get', summary: 'The body of an entry, to the byte', guarded: true, answers: { 200: 'application/octet-stream', 404: 'Error', ...guardedErrors } },
-  { path: '/api/requests/{id}/verify', method: 'post', summary: 'Check the signature of an entry', guarded: true,
-    body: { schema: verifyStoredBody, required: true, example: { secret: 'whsec_…' } }, answers: { 200: 'Verification', ...bodyErrors, 404: 'Error', ...guardedErrors } },
-  { path: '/api/requests/{id}', method: 'delete', summary: 'Delete an entry', guarded: true, answers: { 200: 'Success', 404: 'Error', ...guardedErrors } },
-  { path: '/api/requests', method: 'delete', summary: 'Delete entries', guarded: true,
-    body: { schema: batchDeleteBody, required: true, example: { ids: ['01a1fb17-cc70-7041-8b23-f2526fcd0bab'] } }, answers: { 200: 'Deleted', ...bodyErrors, ...guardedErrors } },
-  { path: '/openapi.json', method: 'get', summary: 'This document', guarded: false, answers: { 200: 'application/json' } },
+    answers: { 201: 'EndpointCreated', ...bodyErrors, 409: 'Error', ...guardedErrors },
+  },
+  {
+    path: '/api/endpoints',
+    method: 'get',
+    summary: 'List own endpoints that have not expired, newest first',
+    guarded: true,
+    query: endpointPageQuery,
+    answers: { 200: endpointList, 400: 'Error', ...guardedErrors },
+  },
+  {
+    path: '/api/endpoints/{id}',
+    method: 'get',
+    summary: 'One endpoint',
+    guarded: true,
+    answers: { 200: 'Endpoint', 404: 'Error', ...guardedErrors },
+  },
+  {
+    path: '/api/endpoints/{id}',
+    method: 'delete',
+    summary: 'Delete an endpoint and its entries',
+    guarded: true,
+    answers: { 200: 'Success', 404: 'Error', ...guardedErrors },
+  },
+  {
+    path: '/api/endpoints/{id}/requests',
+    method: 'get',
+    summary: 'List the entries of an endpoint, newest first',
+    guarded: true,
+    query: pageQuery,
+    answers: { 200: requestList, 400: 'Error', 404: 'Error', ...guardedErrors },
+  },
+  {
+    path: '/api/requests/{id}',
+    method: 'get',
+    summary: 'One entry',
+    guarded: true,
+    answers: { 200: 'LogEntry', 404: 'Error', ...guardedErrors },
+  },
+  {
+    path: '/api/requests/{id}/body',
+    method: 'get',
+    summary: 'The body of an entry, to the byte',
+    guarded: true,
+    answers: { 200: 'application/octet-stream', 404: 'Error', ...guardedErrors },
+  },
+  {
+    path: '/api/requests/{id}/verify',
+    method: 'post',
+    summary: 'Check the signature of an entry',
+    guarded: true,
+    body: { schema: verifyStoredBody, required: true, example: { secret: 'whsec_…' } },
+    answers: { 200: 'Verification', ...bodyErrors, 404: 'Error', ...guardedErrors },
+  },
+  {
+    path: '/api/requests/{id}',
+    method: 'delete',
+    summary: 'Delete an entry',
+    guarded: true,
+    answers: { 200: 'Success', 404: 'Error', ...guardedErrors },
+  },
+  {
+    path: '/api/requests',
+    method: 'delete',
+    summary: 'Delete entries',
+    guarded: true,
+    body: { schema: batchDeleteBody, required: true, example: { ids: ['01a1fb17-cc70-7041-8b23-f2526fcd0bab'] } },
+    answers: { 200: 'Deleted', ...bodyErrors, ...guardedErrors },
+  },
+  {
+    path: '/openapi.json',
+    method: 'get',
+    summary: 'This document',
+    guarded: false,
+    answers: { 200: 'application/json' },
+  },
 ];
 
 /** The OpenAPI 3.1 document of this installation. */
@@ -121,7 +158,9 @@ export function openApiDocument(baseUrl: string): object {
     servers: [{ url: baseUrl }],
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
-      schemas: Object.fromEntries(Object.entries(answers).map(([name, schema]) => [name, jsonSchema(schema, 'output')])),
+      schemas: Object.fromEntries(
+        Object.entries(answers).map(([name, schema]) => [name, jsonSchema(schema, 'output')]),
+      ),
     },
     paths,
   };
@@ -140,14 +179,22 @@ function describeOperation({ path, method, summary, guarded, body, query, answer
     summary,
     ...(guarded && { security: [{ bearer: [] }] }),
     ...(inPath.length + inQuery.length > 0 && { parameters: [...inPath, ...inQuery] }),
-    ...(body && { requestBody: { required: body.required, content: { 'application/json': { schema: jsonSchema(body.schema, 'input'), example: body.example } } } }),
-    responses: Object.fromEntries(Object.entries(results).map(([status, answer]) => [status, describeAnswer(Number(status), answer)])),
+    ...(body && {
+      requestBody: {
+        required: body.required,
+        content: { 'application/json': { schema: jsonSchema(body.schema, 'input'), example: body.example } },
+      },
+    }),
+    responses: Object.fromEntries(
+      Object.entries(results).map(([status, answer]) => [status, describeAnswer(Number(status), answer)]),
+    ),
   };
 }
 
 function describeAnswer(status: number, answer: Operation['answers'][number]): object {
   const description = DESCRIPTIONS[status] ?? 'Done';
-  if (answer === 'application/octet-stream' || answer === 'application/json') return { description, content: { [answer]: {} } };
+  if (answer === 'application/octet-stream' || answer === 'application/json')
+    return { description, content: { [answer]: {} } };
   const schema = typeof answer === 'string' ? { $ref: `#/components/schemas/${answer}` } : jsonSchema(answer, 'output');
   return { description, content: { 'application/json': { schema } } };
 }

@@ -5,7 +5,16 @@ import type { StoredRequest } from '../../domain/captured-request.ts';
 import { isUuid } from '../../domain/ids.ts';
 import { retentionCutoff } from '../../domain/time.ts';
 import { findEndpoint } from '../../store/endpoints.ts';
-import { countHidden, findBody, findRequest, measurePage, readPage, removeRequests, type PageEntry, type Reader } from '../../store/requests.ts';
+import {
+  countHidden,
+  findBody,
+  findRequest,
+  measurePage,
+  readPage,
+  removeRequests,
+  type PageEntry,
+  type Reader,
+} from '../../store/requests.ts';
 import { answerBytes, answerEntries, answerEntry, reserve } from './answers.ts';
 import { principal } from '../auth/token.ts';
 import type { ByteBudget } from '../http/byte-budget.ts';
@@ -50,8 +59,17 @@ export function requestRoutes(router: Router, options: RequestRouteOptions): voi
     const page = { limit, offset, ...(before !== undefined && { before }) };
     const entries = await measurePage(db.knex, reader, endpointId, page);
     const maxBody = bodyLimit(entries);
-    reserve(ctx, answers, entries.reduce((sum, { size, rest }) => sum + ENTRY_BYTES + rest + Math.min(size, maxBody), 0));
-    const rows = await readPage(db.knex, reader, entries.map(({ id }) => id), maxBody);
+    reserve(
+      ctx,
+      answers,
+      entries.reduce((sum, { size, rest }) => sum + ENTRY_BYTES + rest + Math.min(size, maxBody), 0),
+    );
+    const rows = await readPage(
+      db.knex,
+      reader,
+      entries.map(({ id }) => id),
+      maxBody,
+    );
     const total = endpoint.storedCount - (await countHidden(db.knex, reader, endpointId));
     answerEntries(ctx, 'requests', rows, { total, limit, offset });
   });
@@ -98,7 +116,10 @@ export function requestRoutes(router: Router, options: RequestRouteOptions): voi
  *
  * @throws HttpError 404, 503 when there is no memory for its body
  */
-export async function findOwnedRequest(ctx: Context & { params: Record<string, string> }, { db, inFlight, answers }: EntryOptions): Promise<StoredRequest> {
+export async function findOwnedRequest(
+  ctx: Context & { params: Record<string, string> },
+  { db, inFlight, answers }: EntryOptions,
+): Promise<StoredRequest> {
   const id = ctx.params['id'] ?? '';
   if (!isUuid(id)) throw notFound();
   const reader = readerOf(ctx);

@@ -23,10 +23,7 @@ export const createEndpointBody = z
 
 /** Body of `DELETE /api/requests`. */
 export const batchDeleteBody = z.strictObject({
-  ids: z
-    .array(uuid)
-    .min(1, 'must hold at least one id')
-    .max(MAX_BATCH_IDS, `must hold at most ${MAX_BATCH_IDS} ids`),
+  ids: z.array(uuid).min(1, 'must hold at least one id').max(MAX_BATCH_IDS, `must hold at most ${MAX_BATCH_IDS} ids`),
 });
 
 /** Bytes of a payload whose signature is checked on the public route. */
@@ -53,12 +50,21 @@ export const verifySignatureBody = z.object({
 export const verifyStoredBody = z.strictObject({ provider: provider.optional(), secret: shortText });
 
 /** In a query, where numbers are texts. */
-const wholeNumber = z.string().regex(/^\d{1,15}$/, 'must be a whole number').transform(Number);
+const wholeNumber = z
+  .string()
+  .regex(/^\d{1,15}$/, 'must be a whole number')
+  .transform(Number);
 const MAX_WHOLE_NUMBER = 999_999_999_999_999;
 
 const limitUpTo = (max: number, byDefault: number) =>
   wholeNumber
-    .pipe(z.int().min(1, 'must be 1 or more').max(MAX_WHOLE_NUMBER).overwrite((limit) => Math.min(limit, max)))
+    .pipe(
+      z
+        .int()
+        .min(1, 'must be 1 or more')
+        .max(MAX_WHOLE_NUMBER)
+        .overwrite((limit) => Math.min(limit, max)),
+    )
     .default(byDefault)
     .meta({ description: `More than ${max} is taken for ${max}` });
 

@@ -1,7 +1,13 @@
 import type { Router } from '@koa/router';
 import type { Context } from 'koa';
 import { headersFrom } from '../../domain/captured-request.ts';
-import { PROVIDERS, SCHEMES, verifySignature, type Provider, type VerificationResult } from '../../domain/signature/verify.ts';
+import {
+  PROVIDERS,
+  SCHEMES,
+  verifySignature,
+  type Provider,
+  type VerificationResult,
+} from '../../domain/signature/verify.ts';
 import { httpError } from '../http/errors.ts';
 import { principal } from '../auth/token.ts';
 import type { ByteBudget, Owner } from '../http/byte-budget.ts';
@@ -20,7 +26,10 @@ export interface VerifyRouteOptions {
 }
 
 /** The public route. Nothing of what it is sent is kept or logged. */
-export function verifySignatureRoutes(open: Router, { managementBodies: budget, trustProxyHops }: VerifyRouteOptions): void {
+export function verifySignatureRoutes(
+  open: Router,
+  { managementBodies: budget, trustProxyHops }: VerifyRouteOptions,
+): void {
   const ownerOf = (ctx: Context): Owner => ({ userId: networkOf(senderAddress(ctx.req, trustProxyHops)) });
   open.post('/api/verify-signature', flatJsonBody({ budget, ownerOf }, MAX_JSON_BYTES), async (ctx: Context) => {
     const { provider, payload, signature, secret, timestamp } = validate(verifySignatureBody, ctx.request.body ?? {});
@@ -34,11 +43,15 @@ export function verifySignatureRoutes(open: Router, { managementBodies: budget, 
 
 /** Checks a stored entry by its own headers and exact bytes; the secret is used and forgotten. */
 export function verifyStoredRoutes(guarded: Router, options: RequestRouteOptions): void {
-  guarded.post('/api/requests/:id/verify', jsonBody({ budget: options.managementBodies, ownerOf: principal }), async (ctx: Context & { params: Record<string, string> }) => {
-    const { provider, secret } = validate(verifyStoredBody, ctx.request.body ?? {});
-    const { rawHeaders, body } = await findOwnedRequest(ctx, options);
-    ctx.body = await verifyStored(headersFrom(rawHeaders), body, secret, provider);
-  });
+  guarded.post(
+    '/api/requests/:id/verify',
+    jsonBody({ budget: options.managementBodies, ownerOf: principal }),
+    async (ctx: Context & { params: Record<string, string> }) => {
+      const { provider, secret } = validate(verifyStoredBody, ctx.request.body ?? {});
+      const { rawHeaders, body } = await findOwnedRequest(ctx, options);
+      ctx.body = await verifyStored(headersFrom(rawHeaders), body, secret, provider);
+    },
+  );
 }
 
 type StoredResult = VerificationResult & { provider?: Provider };
@@ -52,10 +65,16 @@ async function verifyStored(
   const provider = asked ?? PROVIDERS.find((name) => Object.hasOwn(headers, SCHEMES[name].header));
   if (provider === undefined) {
     const names = PROVIDERS.map((name) => SCHEMES[name].header).join(', ');
-    return { valid: false, expected: '', actual: '', details: `The entry has none of the headers that carry a signature: ${names}.` };
+    return {
+      valid: false,
+      expected: '',
+      actual: '',
+      details: `The entry has none of the headers that carry a signature: ${names}.`,
+    };
   }
   const scheme = SCHEMES[provider];
-  const value = (name: string | undefined): string | undefined => (name !== undefined && Object.hasOwn(headers, name) ? headers[name] : undefined);
+  const value = (name: string | undefined): string | undefined =>
+    name !== undefined && Object.hasOwn(headers, name) ? headers[name] : undefined;
   const signature = value(scheme.header);
   const timestamp = 'timestampHeader' in scheme ? value(scheme.timestampHeader) : undefined;
   const input = { payload, signature: signature ?? '', secret, timestamp };

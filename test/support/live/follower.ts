@@ -2,7 +2,10 @@ import { io } from 'socket.io-client';
 import type { SubscriptionAnswer } from '../../../src/api/live/subscriptions.ts';
 import type { LogEntry } from '../../../src/domain/captured-request.ts';
 
-/** A client as the README shows it: it follows endpoints, and after every interruption catches up from its last contiguous `seq`. */
+/**
+ * A client as the README shows it: it follows endpoints, and after every interruption catches up from its last
+ * contiguous `seq`.
+ */
 export interface Follower {
   /** Every `seq` that it was shown, by endpoint. */
   seen: Map<string, Set<number>>;
@@ -48,7 +51,9 @@ export function startFollower(url: string, token: string, endpointIds: readonly 
   async function follow(endpointId: string): Promise<void> {
     replayed.delete(endpointId);
     try {
-      const answer: SubscriptionAnswer & { error?: string } = await socket.timeout(10_000).emitWithAck('subscribe', { endpointId, after: last.get(endpointId) });
+      const answer: SubscriptionAnswer & { error?: string } = await socket
+        .timeout(10_000)
+        .emitWithAck('subscribe', { endpointId, after: last.get(endpointId) });
       if (answer.error !== undefined) throw new Error(answer.error);
       advance(endpointId, answer.next ?? 0);
       if (answer.more) return await follow(endpointId);

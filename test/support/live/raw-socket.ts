@@ -18,7 +18,10 @@ export interface RawLive {
 export async function connectRaw(url: string, query = ''): Promise<RawLive> {
   const { port } = new URL(url);
   // Does not close when the server does.
-  const socket = closing(connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true }), (open) => void open.destroy());
+  const socket = closing(
+    connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true }),
+    (open) => void open.destroy(),
+  );
   let buffered: Buffer = Buffer.alloc(0);
   let head: string | undefined;
   let closeCode: number | undefined;
@@ -33,7 +36,11 @@ export async function connectRaw(url: string, query = ''): Promise<RawLive> {
       head = buffered.toString('latin1', 0, end);
       buffered = buffered.subarray(end + 4);
     }
-    for (let next = head === undefined ? undefined : takeFrame(buffered); next !== undefined; next = takeFrame(buffered)) {
+    for (
+      let next = head === undefined ? undefined : takeFrame(buffered);
+      next !== undefined;
+      next = takeFrame(buffered)
+    ) {
       buffered = next.rest;
       if (next.opcode === 1) messages.push(next.payload.toString('utf8'));
       if (next.opcode === 8) closeCode = next.payload.length < 2 ? 1005 : next.payload.readUInt16BE(0);
@@ -44,7 +51,14 @@ export async function connectRaw(url: string, query = ''): Promise<RawLive> {
       'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
   );
   await eventually(() => messages.length > 0 || gone || (head !== undefined && !head.startsWith('HTTP/1.1 101')));
-  return { socket, messages, closeCode: () => closeCode, isGone: () => gone, send: (text) => void socket.write(frame(1, Buffer.from(text))), frame };
+  return {
+    socket,
+    messages,
+    closeCode: () => closeCode,
+    isGone: () => gone,
+    send: (text) => void socket.write(frame(1, Buffer.from(text))),
+    frame,
+  };
 }
 
 /** The same with a handshake that is over. */
@@ -57,7 +71,10 @@ export async function connectRawAs(url: string, token: string): Promise<RawLive>
 
 /** Masked by nothing but zeroes, as a client's frames have to be masked. */
 function frame(opcode: number, payload: Buffer): Buffer {
-  const length = payload.length < 126 ? Buffer.from([0x80 | payload.length]) : Buffer.from([0x80 | 126, payload.length >> 8, payload.length & 255]);
+  const length =
+    payload.length < 126
+      ? Buffer.from([0x80 | payload.length])
+      : Buffer.from([0x80 | 126, payload.length >> 8, payload.length & 255]);
   return Buffer.concat([Buffer.from([0x80 | opcode]), length, Buffer.alloc(4), payload]);
 }
 
@@ -68,5 +85,9 @@ function takeFrame(bytes: Buffer): { opcode: number; payload: Buffer; rest: Buff
   if (bytes.length < start) return undefined;
   const length = short < 126 ? short : short === 126 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2));
   if (bytes.length < start + length) return undefined;
-  return { opcode: (bytes[0] as number) & 15, payload: bytes.subarray(start, start + length), rest: bytes.subarray(start + length) };
+  return {
+    opcode: (bytes[0] as number) & 15,
+    payload: bytes.subarray(start, start + length),
+    rest: bytes.subarray(start + length),
+  };
 }

@@ -36,13 +36,18 @@ export interface TrialResult {
 
 const ENDPOINTS_OF_USER = 2;
 
-/** Sockets of several users on all pods follow their endpoints while captures come in and things go wrong; then everybody's books are compared with the rows. */
+/**
+ * Sockets of several users on all pods follow their endpoints while captures come in and things go wrong; then
+ * everybody's books are compared with the rows.
+ */
 export async function runTrial(fleet: Fleet, options: TrialOptions): Promise<TrialResult> {
   const { sockets, users, captures, faults, connections = 16, pauseMs = 0 } = options;
   const audience = await Promise.all(
     Array.from({ length: users }, async (_, i) => {
       const token = mintToken(`user-${i}-${captures}`, { plan: 'enterprise' });
-      const created = await Promise.all(Array.from({ length: ENDPOINTS_OF_USER }, () => client(fleet.url, token).create()));
+      const created = await Promise.all(
+        Array.from({ length: ENDPOINTS_OF_USER }, () => client(fleet.url, token).create()),
+      );
       return { token, endpointIds: created.map(({ body }) => body.id) };
     }),
   );
@@ -53,7 +58,11 @@ export async function runTrial(fleet: Fleet, options: TrialOptions): Promise<Tri
   });
   await eventually(() => followers.every(({ follower }) => follower.isConnected()));
 
-  const load = startLoad({ url: () => `${fleet.url}/h/${endpointIds[Math.floor(Math.random() * endpointIds.length)]}`, connections, pauseMs });
+  const load = startLoad({
+    url: () => `${fleet.url}/h/${endpointIds[Math.floor(Math.random() * endpointIds.length)]}`,
+    connections,
+    pauseMs,
+  });
   const receiptsSoFar = (): number => load.outcomes.filter(({ kind }) => kind === 'receipt').length;
   for (const [i, fault] of faults.entries()) {
     await eventually(() => receiptsSoFar() >= (captures * (i + 1)) / (faults.length + 2), 300_000);
@@ -70,7 +79,10 @@ export async function runTrial(fleet: Fleet, options: TrialOptions): Promise<Tri
   const seqs = new Map(endpointIds.map((id) => [id, [] as number[]]));
   for (const row of rows) seqs.get(bytesToId(row.endpoint_id))?.push(row.seq);
   const missingOf = ({ follower, own }: { follower: Follower; own: string[] }): number =>
-    own.reduce((sum, id) => sum + (seqs.get(id) ?? []).filter((seq) => follower.seen.get(id)?.has(seq) !== true).length, 0);
+    own.reduce(
+      (sum, id) => sum + (seqs.get(id) ?? []).filter((seq) => follower.seen.get(id)?.has(seq) !== true).length,
+      0,
+    );
   const missing = (): number => followers.reduce((sum, one) => sum + missingOf(one), 0);
   // What is not there after a while will not come: the result says so.
   await eventually(() => missing() === 0, 60_000).catch(() => {});
@@ -83,11 +95,27 @@ export async function runTrial(fleet: Fleet, options: TrialOptions): Promise<Tri
     rows: rows.length,
     lost: receipts.filter(({ id }) => !stored.has(id ?? '')).length,
     missing: missing(),
-    foreign: followers.reduce((sum, { follower, own }) => sum + follower.foreign.length + own.reduce((extra, id) => extra + [...(follower.seen.get(id) ?? [])].filter((seq) => seq > (seqs.get(id)?.length ?? 0)).length, 0), 0),
-    shown: followers.reduce((sum, { follower }) => sum + [...follower.seen.values()].reduce((n, set) => n + set.size, 0), 0),
+    foreign: followers.reduce(
+      (sum, { follower, own }) =>
+        sum +
+        follower.foreign.length +
+        own.reduce(
+          (extra, id) =>
+            extra + [...(follower.seen.get(id) ?? [])].filter((seq) => seq > (seqs.get(id)?.length ?? 0)).length,
+          0,
+        ),
+      0,
+    ),
+    shown: followers.reduce(
+      (sum, { follower }) => sum + [...follower.seen.values()].reduce((n, set) => n + set.size, 0),
+      0,
+    ),
     reconnects: followers.reduce((sum, { follower }) => sum + follower.connects - 1, 0),
     latency: { p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99), count: latencies.length },
-    captureP99: percentile(receipts.map(({ ms }) => ms), 0.99),
+    captureP99: percentile(
+      receipts.map(({ ms }) => ms),
+      0.99,
+    ),
   };
   for (const { follower } of followers) follower.close();
   return result;
