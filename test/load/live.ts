@@ -1,7 +1,6 @@
 /*
  * `npm run bench:live [-- audience | idle | unwatched]`: live events on real processes (APIs, workers, private MariaDB
- * and Redis with
- * appendfsync always, senders and clients, all on this machine):
+ * and Redis with appendfsync always, senders and clients, all on this machine):
  *
  * 1. 200 sockets of 20 users on two pods: latency of events without faults, then the books while pods, workers and
  * Redis are killed;
