@@ -21,7 +21,6 @@ const PACKAGES = ['mysql-server-core', 'redis-server', 'valkey-server'];
 const MYSQL_OPTIONS = [
   `--lc-messages-dir=${ROOT}/usr/share/mysql`,
   `--character-sets-dir=${ROOT}/usr/share/mysql/charsets`,
-  '--secure-file-priv=NULL',
 ];
 
 export type Store = 'redis' | 'valkey';
