@@ -37,7 +37,7 @@ chartSuite('values reach the processes', () => {
   const NOT_SET = ['MYSQL_URL', 'REDIS_URL', 'DATA_DIR'];
 
   test('every setting of the README is some value', async () => {
-    const [, table = ''] = /### Configuration\n([\s\S]*?)\n\n(?:Plans|#)/.exec(readFileSync('README.md', 'utf8')) ?? [];
+    const [, table = ''] = /## Configuration\n([\s\S]*?)\n\n#/.exec(readFileSync('README.md', 'utf8')) ?? [];
     const settings = [...table.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, cell]) => [...(cell ?? '').matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name]) => name as string));
     const keys = [['auth.jwt.jwksUrl=https://id/keys'], ['auth.jwt.publicKey.existingSecret=k'], []];
     const renders = await Promise.all(keys.map((set) => render(newestHelm(), { set: [...EXTERNAL, 'redis.username.value=u', 'redis.password.value=p', 'auth.jwt.issuer=i', 'auth.jwt.audience=a', ...set], json: ['plans={"free":{}}'] })));
