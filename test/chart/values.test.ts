@@ -41,7 +41,7 @@ chartSuite('values reach the processes', () => {
   const NOT_SET = ['MYSQL_URL', 'REDIS_URL', 'DATA_DIR'];
 
   test('every setting of the README is some value', async () => {
-    const [, table = ''] = /### Configuration\n([\s\S]*?)\n\n(?:Plans|#)/.exec(readFileSync('README.md', 'utf8')) ?? [];
+    const [, table = ''] = /## Configuration\n([\s\S]*?)\n\n#/.exec(readFileSync('README.md', 'utf8')) ?? [];
     const settings = [...table.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, cell]) =>
       [...(cell ?? '').matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name]) => name as string),
     );

@@ -44,20 +44,27 @@ test('the script of `helm test` fails, and shows no key, when the API does not k
   expect((failure as { stderr: string }).stderr).not.toContain(wrong);
 });
 
-test("the chart's runbook has failed jobs tried again", async () => {
-  const { redis, queue, config } = environment;
-  const [, command = ''] = /node -e "\n([^"]*)"/.exec(readFileSync('charts/hookbay/README.md', 'utf8')) ?? [];
-  const worker = new Worker('capture', () => Promise.reject(new Error('no')), {
-    connection: redis,
-    prefix: redisKeys(config.redis.prefix).queues,
-  });
-  await queue.add('batch', {} as never, { attempts: 1 });
-  await eventually(async () => (await queue.getFailedCount()) === 1);
-  await worker.close();
-  await promisify(execFile)(process.execPath, ['-e', command], { env: { ...environment.env, REDIS_DB: '0' } });
-  expect([await queue.getFailedCount(), await queue.getWaitingCount()]).toEqual([0, 1]);
-  await queue.drain();
-});
+test.each(['charts/hookbay/README.md', 'src/ops/README.md'])(
+  'the runbook in %s has failed jobs tried again',
+  async (page) => {
+    const { redis, queue, config } = environment;
+    const [, command = ''] = /node -e "\n([^"]*)"/.exec(readFileSync(page, 'utf8')) ?? [];
+    const worker = new Worker('capture', () => Promise.reject(new Error('no')), {
+      connection: redis,
+      prefix: redisKeys(config.redis.prefix).queues,
+    });
+    await queue.add('batch', {} as never, { attempts: 1 });
+    await eventually(async () => (await queue.getFailedCount()) === 1);
+    await worker.close();
+    const { host, port, password } = config.redis;
+    const env = { ...environment.env, REDIS_DB: '0', REDIS_URL: `redis://:${password}@${host}:${port}` };
+    await promisify(execFile)(process.execPath, ['-e', command.replace('{hookbay}', `{${config.redis.prefix}}`)], {
+      env,
+    });
+    expect([await queue.getFailedCount(), await queue.getWaitingCount()]).toEqual([0, 1]);
+    await queue.drain();
+  },
+);
 
 test.each(['api', 'worker'])(
   'without Redis and database %s is alive, and not ready: the probes restart nothing',

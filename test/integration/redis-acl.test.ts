@@ -16,14 +16,14 @@ afterAll(async () => {
   await env.close();
 });
 
-/** The README's rule for this environment's prefix; without the names and the password, which are the reader's own. */
-function ruleOfReadme(): string[] {
-  const [, rule = ''] = /^ACL SETUSER hookbay on '>[^']*' (.*)$/m.exec(readFileSync('README.md', 'utf8')) ?? [];
+/** The rule of the page for operators, for this environment's prefix; without the names and the password, which are the reader's own. */
+function documentedRule(): string[] {
+  const [, rule = ''] = /^ACL SETUSER hookbay on '>[^']*' (.*)$/m.exec(readFileSync('src/ops/README.md', 'utf8')) ?? [];
   return rule.replaceAll("'", '').replaceAll('hookbay', env.config.redis.prefix).split(' ');
 }
 
-test('a Redis user with the README’s rule can do all that API and worker do, and nothing beside', async () => {
-  await env.redis.call('ACL', 'SETUSER', USER, 'reset', 'on', `>${PASSWORD}`, ...ruleOfReadme());
+test('a Redis user with the documented rule can do all that API and worker do, and nothing beside', async () => {
+  await env.redis.call('ACL', 'SETUSER', USER, 'reset', 'on', `>${PASSWORD}`, ...documentedRule());
   await env.redis.call('ACL', 'LOG', 'RESET');
   const login = {
     REDIS_USERNAME: USER,

@@ -4,9 +4,11 @@ import { createApiMetrics } from '../../src/api/metrics.ts';
 import { createWorkerMetrics } from '../../src/worker/metrics.ts';
 import { parseExposition } from '../support/exposition.ts';
 
-/** Name → `type; labels; roles`, as the README tells. */
+/** Name → `type; labels; roles`, as the page for operators tells. */
 function documented(): Map<string, string> {
-  const rows = readFileSync('README.md', 'utf8').matchAll(/^\| `(hookbay_\w+)` \| (\w+) \|([^|]*)\| (\w+) \|/gm);
+  const rows = readFileSync('src/ops/README.md', 'utf8').matchAll(
+    /^\| `(hookbay_\w+)` \| (\w+) \|([^|]*)\| (\w+) \|/gm,
+  );
   return new Map(
     [...rows].map(([, name = '', type, labels = '', roles]) => [
       name,
@@ -29,7 +31,7 @@ async function registered(): Promise<Map<string, string>> {
   return found;
 }
 
-test('the README lists the metrics that there are, with their types, labels and roles', async () => {
+test('the page for operators lists the metrics that there are, with their types, labels and roles', async () => {
   const [names, metrics] = [documented(), await registered()];
   expect(Object.fromEntries(names)).toEqual(Object.fromEntries(metrics));
   expect(metrics.size).toBe(27);
