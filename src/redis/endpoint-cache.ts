@@ -129,7 +129,17 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
 function createLookUp({ redis, prefix, findInDatabase }: EndpointCacheOptions, local: EndpointCopies) {
   const keys = redisKeys(prefix);
 
+  /** Without waiting, because each capture asks, and most find their endpoint here. */
+  function findLocally(key: string): CachedTarget | undefined {
+    const id = isUuid(key) ? key : local.aliases.peek(keys.alias(key));
+    const endpoint = id === undefined ? undefined : local.endpoints.peek(keys.endpoint(id));
+    const plan = endpoint === undefined ? undefined : local.plans.peek(keys.plan(endpoint.userId));
+    return endpoint === undefined || plan === undefined ? undefined : { ...endpoint, plan };
+  }
+
   async function find(key: string): Promise<CachedTarget | undefined> {
+    const known = findLocally(key);
+    if (known !== undefined) return known;
     const id = isUuid(key) ? key : await local.aliases.read(keys.alias(key), () => loadAlias(key));
     const endpoint = id === undefined ? undefined : await findById(id);
     if (endpoint === undefined) return undefined;
