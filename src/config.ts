@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MisconfigurationError } from './errors.ts';
+import { MisconfigurationError } from './user-error.ts';
 import { parsePlans, type Plans } from './plans.ts';
 import {
   BASE_URL,
@@ -16,7 +16,7 @@ import {
   type MysqlAddress,
   type RedisAddress,
   type Setting,
-} from './settings.ts';
+} from './environment.ts';
 
 /** The roles a process can run in; the first argument of the entry file. */
 export const ROLES = ['api', 'worker', 'migrate', 'token', 'dead-letters', 'healthcheck', 'local'] as const;
@@ -98,6 +98,9 @@ export interface Config {
 
 type Env = Record<string, string | undefined>;
 
+/** Reads a setting; one that can't be used is noted, and its fallback is returned. */
+type Get = <T>(setting: Setting<T>, fallback: T) => T;
+
 /**
  * Reads every setting from the environment. An empty value counts as unset.
  *
@@ -105,7 +108,7 @@ type Env = Record<string, string | undefined>;
  */
 export function readConfig(env: Env, role: Role): Config {
   const problems: string[] = [];
-  const get = <T>(setting: Setting<T>, fallback: T): T => {
+  const get: Get = (setting, fallback) => {
     const value = env[setting.name];
     if (value === undefined || value === '') return fallback;
     try {
@@ -120,44 +123,16 @@ export function readConfig(env: Env, role: Role): Config {
 
   const port = get(integer('PORT', 0, 65_535), 8080);
   const plans = get({ name: 'PLANS', expects: 'a JSON object of plans', parse: parsePlans }, parsePlans(undefined));
-  const defaultPlan = get(
-    oneOf('DEFAULT_PLAN', [...plans.keys()]),
-    'free',
-  );
-  const mysqlUrl = get(MYSQL_URL, undefined);
-  const redisUrl = get(REDIS_URL, undefined);
+  const defaultPlan = get(oneOf('DEFAULT_PLAN', [...plans.keys()]), 'free');
 
   const config: Config = {
     host: get(text('HOST', 'an address to listen on'), '0.0.0.0'),
     port,
     internalPort: get(integer('INTERNAL_PORT', 0, 65_535), 9090),
     baseUrl: get(BASE_URL, `http://localhost:${port}`),
-    mysql: {
-      host: mysqlUrl?.host ?? get(text('MYSQL_HOST', 'a host name'), '127.0.0.1'),
-      port: mysqlUrl?.port ?? get(integer('MYSQL_PORT', 1, 65_535), 3306),
-      user: mysqlUrl?.user ?? get(text('MYSQL_USER', 'a user name'), 'hookbay'),
-      password: mysqlUrl?.password ?? get(text('MYSQL_PASSWORD', 'a password'), ''),
-      database: mysqlUrl?.database ?? get(text('MYSQL_DATABASE', 'a database name'), 'hookbay'),
-      tls: get(boolean('MYSQL_TLS'), false),
-      poolSize: get(integer('MYSQL_POOL_SIZE', 2, 1000), 10),
-    },
-    redis: {
-      host: redisUrl?.host ?? get(text('REDIS_HOST', 'a host name'), '127.0.0.1'),
-      port: redisUrl?.port ?? get(integer('REDIS_PORT', 1, 65_535), 6379),
-      username: redisUrl ? redisUrl.username : get<string | undefined>(text('REDIS_USERNAME', 'a user name'), undefined),
-      password: redisUrl ? redisUrl.password : get<string | undefined>(text('REDIS_PASSWORD', 'a password'), undefined),
-      db: redisUrl?.db ?? get(integer('REDIS_DB', 0, 1_000_000), 0),
-      tls: redisUrl?.tls ?? get(boolean('REDIS_TLS'), false),
-      prefix: get(REDIS_PREFIX, 'hookbay'),
-    },
-    jwt: {
-      secret: get(JWT_SECRET, ''),
-      publicKey: get(JWT_PUBLIC_KEY, ''),
-      jwksUrl: get(JWKS_URL, ''),
-      issuer: get(text('JWT_ISSUER', 'the iss claim of your tokens'), ''),
-      audience: get(text('JWT_AUDIENCE', 'an aud claim of your tokens'), ''),
-      planClaim: get(text('JWT_PLAN_CLAIM', 'the name of a claim'), 'plan'),
-    },
+    mysql: readMysql(get),
+    redis: readRedis(get),
+    jwt: readJwt(get),
     logLevel: get(oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']), 'info'),
     durability: get(oneOf('DURABILITY', ['warn', 'strict']), 'warn'),
     redisMemoryRefusePercent: get(integer('REDIS_MEMORY_REFUSE_PERCENT', 30, 100), 80),
@@ -186,17 +161,61 @@ export function readConfig(env: Env, role: Role): Config {
     },
   };
 
-  if (!plans.has(defaultPlan) && !env['DEFAULT_PLAN']) problems.push(`DEFAULT_PLAN must be one of ${[...plans.keys()].join(', ')}`);
+  if (!plans.has(defaultPlan) && !env['DEFAULT_PLAN'])
+    problems.push(`DEFAULT_PLAN must be one of ${[...plans.keys()].join(', ')}`);
   problems.push(...keyProblems(env, role));
   if (problems.length > 0) throw new MisconfigurationError(`Hookbay cannot start:\n${problems.join('\n')}`);
   return config;
 }
 
+function readMysql(get: Get): MysqlConfig {
+  const url = get(MYSQL_URL, undefined);
+  return {
+    host: url?.host ?? get(text('MYSQL_HOST', 'a host name'), '127.0.0.1'),
+    port: url?.port ?? get(integer('MYSQL_PORT', 1, 65_535), 3306),
+    user: url?.user ?? get(text('MYSQL_USER', 'a user name'), 'hookbay'),
+    password: url?.password ?? get(text('MYSQL_PASSWORD', 'a password'), ''),
+    database: url?.database ?? get(text('MYSQL_DATABASE', 'a database name'), 'hookbay'),
+    tls: get(boolean('MYSQL_TLS'), false),
+    poolSize: get(integer('MYSQL_POOL_SIZE', 2, 1000), 10),
+  };
+}
+
+function readRedis(get: Get): RedisConfig {
+  const url = get(REDIS_URL, undefined);
+  return {
+    host: url?.host ?? get(text('REDIS_HOST', 'a host name'), '127.0.0.1'),
+    port: url?.port ?? get(integer('REDIS_PORT', 1, 65_535), 6379),
+    username: url ? url.username : get<string | undefined>(text('REDIS_USERNAME', 'a user name'), undefined),
+    password: url ? url.password : get<string | undefined>(text('REDIS_PASSWORD', 'a password'), undefined),
+    db: url?.db ?? get(integer('REDIS_DB', 0, 1_000_000), 0),
+    tls: url?.tls ?? get(boolean('REDIS_TLS'), false),
+    prefix: get(REDIS_PREFIX, 'hookbay'),
+  };
+}
+
+function readJwt(get: Get): JwtConfig {
+  return {
+    secret: get(JWT_SECRET, ''),
+    publicKey: get(JWT_PUBLIC_KEY, ''),
+    jwksUrl: get(JWKS_URL, ''),
+    issuer: get(text('JWT_ISSUER', 'the iss claim of your tokens'), ''),
+    audience: get(text('JWT_AUDIENCE', 'an aud claim of your tokens'), ''),
+    planClaim: get(text('JWT_PLAN_CLAIM', 'the name of a claim'), 'plan'),
+  };
+}
+
 /** The role "token" signs by the secret; the API checks by one key, so that nobody has to wonder which. */
 function keyProblems(env: Env, role: Role): string[] {
-  const set = ['JWT_SECRET', 'JWT_PUBLIC_KEY', 'JWKS_URL'].filter((name) => env[name] !== undefined && env[name] !== '');
-  if (role === 'token' && !set.includes('JWT_SECRET')) return [`JWT_SECRET must be ${JWT_SECRET.expects}; it is not set (try: openssl rand -base64 48)`];
+  const set = ['JWT_SECRET', 'JWT_PUBLIC_KEY', 'JWKS_URL'].filter(
+    (name) => env[name] !== undefined && env[name] !== '',
+  );
+  if (role === 'token' && !set.includes('JWT_SECRET'))
+    return [`JWT_SECRET must be ${JWT_SECRET.expects}; it is not set (try: openssl rand -base64 48)`];
   if (role !== 'api' || set.length === 1) return [];
-  if (set.length > 1) return [`JWT_SECRET, JWT_PUBLIC_KEY and JWKS_URL exclude each other; ${set.join(' and ')} are set`];
-  return [`JWT_SECRET must be ${JWT_SECRET.expects}; it is not set (try: openssl rand -base64 48), and neither is JWT_PUBLIC_KEY or JWKS_URL`];
+  if (set.length > 1)
+    return [`JWT_SECRET, JWT_PUBLIC_KEY and JWKS_URL exclude each other; ${set.join(' and ')} are set`];
+  return [
+    `JWT_SECRET must be ${JWT_SECRET.expects}; it is not set (try: openssl rand -base64 48), and neither is JWT_PUBLIC_KEY or JWKS_URL`,
+  ];
 }

@@ -70,7 +70,8 @@ export function createGroupCommit<T, R>(options: GroupCommitOptions<T, R>): Grou
   function startFlushes(): void {
     refuseLate();
     const isFull = (): boolean => waiting.length >= maxItems || waitingBytes >= maxBytes;
-    const mayOverlap = (): boolean => inFlight < maxInFlight && isFull() && bytesInFlight + nextBatch().bytes <= maxBytesInFlight;
+    const mayOverlap = (): boolean =>
+      inFlight < maxInFlight && isFull() && bytesInFlight + nextBatch().bytes <= maxBytesInFlight;
     while (waiting.length > 0 && (inFlight === 0 || mayOverlap())) void run(nextBatch());
     if (waiting.length === 0 && inFlight === 0) {
       for (const resolve of onIdle) resolve();

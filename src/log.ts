@@ -12,11 +12,19 @@ export function createLog(level: string, bindings: Record<string, unknown> = {})
   return pino({ level, base: bindings, timestamp: pino.stdTimeFunctions.isoTime }, process.stdout);
 }
 
-/** Libraries warn on the console (BullMQ of an eviction policy, ioredis of a forbidden INFO): that becomes lines like all others, and errors lose their data. */
+/**
+ * Libraries warn on the console (BullMQ of an eviction policy, ioredis of a forbidden INFO): that becomes lines like
+ * all others, and errors lose their data.
+ */
 export function logConsole(log: Log): void {
-  const write = (level: 'warn' | 'error') => (...parts: unknown[]): void => {
-    log[level]({ console: parts.map((part) => (typeof part === 'string' ? part : describeError(part))) }, 'A library printed a message');
-  };
+  const write =
+    (level: 'warn' | 'error') =>
+    (...parts: unknown[]): void => {
+      log[level](
+        { console: parts.map((part) => (typeof part === 'string' ? part : describeError(part))) },
+        'A library printed a message',
+      );
+    };
   Object.assign(console, { warn: write('warn'), error: write('error') });
 }
 
@@ -48,7 +56,10 @@ export function describeError(error: unknown): DescribedError {
   return { ...known, message: withoutValues(error), stack: framesOf(stack ?? '', message) };
 }
 
-/** JSON.parse quotes what it read, Node an argument that it can't take, and Redis one of a command that it does not know. */
+/**
+ * JSON.parse quotes what it read, Node an argument that it can't take, and Redis one of a command that it does not
+ * know.
+ */
 function withoutValues(error: DriverError): string {
   const quotes = error instanceof SyntaxError || String(error.code).startsWith('ERR_INVALID_');
   if (quotes) return '(left out: it may quote data)';
@@ -59,10 +70,18 @@ function withoutValues(error: DriverError): string {
 function framesOf(stack: string, message: string): string {
   const start = stack.indexOf(message);
   if (start === -1) return '';
-  return stack.slice(start + message.length).split('\n').filter((line) => /^\s+at /.test(line)).slice(0, 8).join('\n');
+  return stack
+    .slice(start + message.length)
+    .split('\n')
+    .filter((line) => /^\s+at /.test(line))
+    .slice(0, 8)
+    .join('\n');
 }
 
-/** Writes at most one line an interval, with the number of those left out before it: an outage is one fault, not thousands of lines. */
+/**
+ * Writes at most one line an interval, with the number of those left out before it: an outage is one fault, not
+ * thousands of lines.
+ */
 export function atMostEvery<T>(ms: number, write: (value: T, leftOut: number) => void): (value: T) => void {
   let [next, leftOut] = [0, 0];
   return (value) => {

@@ -1,5 +1,5 @@
 import { readConfig, ROLES, type Config, type Role } from './config.ts';
-import { MisconfigurationError, UserError } from './errors.ts';
+import { MisconfigurationError, UserError } from './user-error.ts';
 import { createLog, describeError, logConsole, type Log } from './log.ts';
 import { createResources, type Resources } from './resources.ts';
 
@@ -28,7 +28,10 @@ async function main(): Promise<void> {
   if (roleName === '--help' || roleName === '-h') return void process.stdout.write(`${USAGE}\n`);
   const role = ROLES.find((known) => known === roleName);
   if (role === undefined) return fail(new UserError(USAGE));
-  if (!TAKES_ARGUMENTS.includes(role) && args.length > 0) return fail(new UserError(`The role ${role} takes no arguments (${args.join(' ')}); settings are environment variables`));
+  if (!TAKES_ARGUMENTS.includes(role) && args.length > 0)
+    return fail(
+      new UserError(`The role ${role} takes no arguments (${args.join(' ')}); settings are environment variables`),
+    );
   try {
     await run(role, readConfig(process.env, role), args);
   } catch (error) {
@@ -59,7 +62,11 @@ async function start(role: Role, config: Config, args: string[], resources: Reso
   if (role === 'api') await (await import('./api/start.ts')).startApi(config, resources, log);
   else if (role === 'worker') await (await import('./worker/start.ts')).startWorkerProcess(config, resources, log);
   else if (role === 'local') await (await import('./local/start.ts')).startLocal(config, resources);
-  else await withDatabase(config, role === 'dead-letters' ? runDeadLetters(config, args, resources, log) : runMigrations(config, resources, log));
+  else
+    await withDatabase(
+      config,
+      role === 'dead-letters' ? runDeadLetters(config, args, resources, log) : runMigrations(config, resources, log),
+    );
 }
 
 /** Who runs a command hears what to do about a database that is away, not where in the program that was noticed. */
@@ -68,7 +75,9 @@ async function withDatabase({ mysql }: Config, command: Promise<void>): Promise<
   await command.catch((error: unknown) => {
     if (!isMisdirected(error)) throw error;
     const Kind = isRefusedAccess(error) ? MisconfigurationError : UserError;
-    throw new Kind(`The database at ${mysql.host}:${mysql.port} can't be used: ${(error as Error).message}. MYSQL_URL, or MYSQL_HOST and those beside it, say where it is and whose it is.`);
+    throw new Kind(
+      `The database at ${mysql.host}:${mysql.port} can't be used: ${(error as Error).message}. MYSQL_URL, or MYSQL_HOST and those beside it, say where it is and whose it is.`,
+    );
   });
 }
 
@@ -86,7 +95,8 @@ async function runDeadLetters(config: Config, args: string[], resources: Resourc
   // Broken off by a signal is not done.
   process.exitCode = 1;
   process.exitCode = await deadLetters(args, {
-    openDb: async () => resources.add((await import('./store/database.ts')).openDatabase(config.mysql), (database) => database.close()),
+    openDb: async () =>
+      resources.add((await import('./store/database.ts')).openDatabase(config.mysql), (database) => database.close()),
     log,
     print: (line) => void process.stdout.write(`${line}\n`),
     say: (line) => void process.stderr.write(`${line}\n`),
@@ -118,13 +128,10 @@ function stopOnSignal(resources: Resources, timeoutMs: number, log: Log): void {
       log.error('Stopped before everything was closed');
       process.exit(1);
     }, timeoutMs).unref();
-    resources.close().then(
-      () => {
-        log.info('Stopped');
-        process.exit();
-      },
-      fail,
-    );
+    resources.close().then(() => {
+      log.info('Stopped');
+      process.exit();
+    }, fail);
   };
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
@@ -144,7 +151,12 @@ function describeCrash(log: Log): void {
 
 function fail(error: unknown, exitCode = 1): never {
   // An error whose message tells the user what to do needs no stack under it.
-  const text = error instanceof Error && !(error instanceof UserError) ? error.stack : error instanceof Error ? error.message : String(error);
+  const text =
+    error instanceof Error && !(error instanceof UserError)
+      ? error.stack
+      : error instanceof Error
+        ? error.message
+        : String(error);
   process.stderr.write(`${text}\n`);
   process.exit(exitCode);
 }

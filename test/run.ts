@@ -1,5 +1,5 @@
 /*
- * `npm test`: type check, lint, and every test, on servers of its own. Ends with a line of counts.
+ * `npm test`: type check, format, lint, and every test, on servers of its own. Ends with a line of counts.
  * In CI a skipped test is a failure: nothing may pass because it did not run. The tests of the image
  * are the exception where nothing can build one, and that is said.
  */
@@ -14,8 +14,16 @@ import { findImageTool, IMAGE_TESTS, NO_IMAGE_TOOL } from './support/image.ts';
 interface Report {
   numPassedTests: number;
   numFailedTests: number;
-  testResults: { name: string; message?: string; status: string; assertionResults: { fullName: string; status: string }[] }[];
+  testResults: {
+    name: string;
+    message?: string;
+    status: string;
+    assertionResults: { fullName: string; status: string }[];
+  }[];
 }
+
+/** What the formatter looks at. */
+const FORMATTED = ['src/**/*.{ts,mjs}', 'test/**/*.ts', 'migrations/*.ts'];
 
 const filters = process.argv.slice(2);
 const failures: string[] = [];
@@ -24,6 +32,7 @@ const folder = mkdtempSync(join(tmpdir(), 'hookbay-'));
 
 if (filters.length === 0) {
   await check('Type check', 'tsc', ['--noEmit']);
+  await check('Format', 'prettier', ['--check', '--log-level=warn', ...FORMATTED]);
   await check('Lint', 'oxlint', ['--type-aware', '--deny-warnings', 'src', 'test', 'migrations']);
 }
 const reportFile = join(folder, 'report.json');
@@ -44,7 +53,10 @@ finish(report);
 function check(name: string, tool: string, args: string[]): Promise<void> {
   say(`\n${name}`);
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [join('node_modules/.bin', tool), ...args], { stdio: 'inherit', env: { ...process.env, TMPDIR: folder } });
+    const child = spawn(process.execPath, [join('node_modules/.bin', tool), ...args], {
+      stdio: 'inherit',
+      env: { ...process.env, TMPDIR: folder },
+    });
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => child.kill(signal));
     child.on('exit', (code) => {
       if (code !== 0) failures.push(name);
@@ -61,7 +73,10 @@ function readReport(): Report | undefined {
   }
 }
 
-/** Vitest stops its servers itself unless it is broken off (Ctrl-C): then they are still there, as their data directories tell. */
+/**
+ * Vitest stops its servers itself unless it is broken off (Ctrl-C): then they are still there, as their data
+ * directories tell.
+ */
 async function cleanUp(): Promise<void> {
   for (const file of globSync('**/processes.json', { cwd: folder })) await claimDataDir(join(folder, dirname(file)));
   rmSync(folder, { recursive: true, force: true });
@@ -70,7 +85,10 @@ async function cleanUp(): Promise<void> {
 function finish(report: Report | undefined): void {
   const tests = report?.testResults.flatMap(({ assertionResults }) => assertionResults) ?? [];
   const notRun = tests.filter(({ status }) => status !== 'passed' && status !== 'failed');
-  const [imageTests, others] = [notRun.filter(({ fullName }) => fullName.startsWith(IMAGE_TESTS)), notRun.filter(({ fullName }) => !fullName.startsWith(IMAGE_TESTS))];
+  const [imageTests, others] = [
+    notRun.filter(({ fullName }) => fullName.startsWith(IMAGE_TESTS)),
+    notRun.filter(({ fullName }) => !fullName.startsWith(IMAGE_TESTS)),
+  ];
   const why = imageTests.length > 0 && findImageTool() === undefined ? ` (${NO_IMAGE_TOOL})` : '';
   for (const { fullName } of imageTests) say(`skipped: ${fullName}${why}`);
   for (const { fullName } of others) say(`skipped: ${fullName}`);

@@ -12,11 +12,37 @@ const shared = {
 export default defineConfig({
   test: {
     projects: [
-      { test: { ...shared, name: 'fast', include: ['test/{unit,integration}/**/*.test.ts'], maxWorkers: 2, sequence: { groupOrder: 0 } } },
+      {
+        test: {
+          ...shared,
+          name: 'fast',
+          include: ['test/{unit,integration}/**/*.test.ts'],
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
       // Helm's renders: no servers, but tools that may have to be built first.
-      { test: { ...shared, globalSetup: 'test/chart/support/global-setup.ts', name: 'chart', include: ['test/chart/**/*.test.ts'], maxWorkers: 2, sequence: { groupOrder: 0 } } },
+      {
+        test: {
+          ...shared,
+          globalSetup: 'test/chart/support/global-setup.ts',
+          name: 'chart',
+          include: ['test/chart/**/*.test.ts'],
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
       // One file at a time: each runs a fleet of processes under load, and expects answers in time.
-      { test: { ...shared, name: 'e2e', include: ['test/e2e/**/*.test.ts'], maxWorkers: 1, fileParallelism: false, sequence: { groupOrder: 1 } } },
+      {
+        test: {
+          ...shared,
+          name: 'e2e',
+          include: ['test/e2e/**/*.test.ts'],
+          maxWorkers: 1,
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
+        },
+      },
     ],
   },
 });

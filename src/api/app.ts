@@ -1,98 +1,73 @@
 import Koa, { type Context, type Next } from 'koa';
 import { Router } from '@koa/router';
 import type { Redis } from 'ioredis';
-import type { JwtConfig } from '../config.ts';
 import { withDeadline } from '../deadline.ts';
-import { httpError } from '../errors.ts';
-import type { Log } from '../log.ts';
-import type { ApiMetrics } from '../metrics.ts';
-import type { Plans } from '../plans.ts';
-import type { EndpointCache } from '../redis/endpoint-cache.ts';
-import type { MemoryWatch } from '../redis/memory-watch.ts';
-import type { Quota } from '../redis/quota.ts';
-import type { Database } from '../store/database.ts';
-import { authenticate, principal } from './auth.ts';
-import type { ByteBudget } from './byte-budget.ts';
-import { capture } from './capture.ts';
-import { endpointRoutes } from './endpoints.ts';
-import { errorHandler } from './error-handler.ts';
-import { checkHost } from './host.ts';
-import type { InFlight } from './in-flight.ts';
-import type { Intake } from './intake.ts';
-import type { KeySource } from './jwks-source.ts';
-import { openApiDocument } from './openapi.ts';
-import { rateLimit } from './rate-limit.ts';
-import type { Refuse } from './refusals.ts';
-import { requestLog } from './request-log.ts';
-import { requestRoutes } from './requests.ts';
-import { networkOf, senderAddress } from './sender-address.ts';
-import { verifySignatureRoutes, verifyStoredRoutes } from './verify-signature.ts';
+import { authenticate, principal, type AuthOptions } from './auth/token.ts';
+import { capture, type CaptureOptions } from './capture/capture.ts';
+import { errorHandler } from './http/error-handler.ts';
+import { httpError } from './http/errors.ts';
+import { checkHost } from './http/host.ts';
+import { rateLimit } from './http/rate-limit.ts';
+import { requestLog } from './http/request-log.ts';
+import { networkOf, senderAddress } from './http/sender-address.ts';
+import { endpointRoutes, type EndpointRouteOptions } from './management/endpoints.ts';
+import { openApiDocument } from './management/openapi.ts';
+import { requestRoutes, type RequestRouteOptions } from './management/requests.ts';
+import { verifySignatureRoutes, verifyStoredRoutes, type VerifyRouteOptions } from './management/verify-signature.ts';
 
 /** More than the wait for captures in flight and a slow query together. */
 const MANAGEMENT_DEADLINE_MS = 15_000;
 
-/** Everything the routes work with. */
-export interface ApiDependencies {
-  db: Database;
-  endpoints: EndpointCache;
-  quota: Quota;
-  intake: Intake;
-  inFlight: InFlight;
-  /** Memory for bodies of captures, for those of management requests, and for entries on their way to readers. */
-  budget: ByteBudget;
-  managementBodies: ByteBudget;
-  answers: ByteBudget;
-  refuse: Refuse;
-  memory: MemoryWatch;
-  plans: Plans;
-  defaultPlan: string;
-  jwt: JwtConfig;
-  keySource: KeySource;
-  baseUrl: string;
-  trustProxyHops: number;
+/** What the rooms ask for, and what is for all management routes. */
+export interface AppOptions
+  extends CaptureOptions, EndpointRouteOptions, RequestRouteOptions, VerifyRouteOptions, AuthOptions {
   /** Requests a minute of one user to the management API, and of one address to signature checks; 0 = no limit. */
   apiRateLimitPerMinute: number;
   verifyRateLimitPerMinute: number;
   cacheRedis: Redis;
   redisPrefix: string;
-  metrics: ApiMetrics;
-  log: Log;
-  rememberPlan: (userId: string, plan: string) => Promise<void>;
-  /** Asks the workers to purge the entries of deleted endpoints soon; never fails. */
-  requestPurge: () => Promise<void>;
 }
 
 /** The HTTP interface as a Koa app that listens nowhere yet. */
-export function createApp(api: ApiDependencies): Koa {
+export function createApp(options: AppOptions): Koa {
   const app = new Koa();
   // What is thrown outside of the error handler is a connection that broke while it was answered.
   app.silent = true;
   app.use(responseHeaders);
-  const renderErrors = errorHandler(api.log);
+  const renderErrors = errorHandler(options.log);
   app.use(renderErrors);
-  app.use(capture(api));
-  app.use(requestLog(api.metrics, api.log));
+  app.use(capture(options));
+  app.use(requestLog(options.metrics, options.log));
   // Once more below the log, so that it knows the status of what went wrong.
   app.use(renderErrors);
   app.use(hostGuard);
-  const { cacheRedis: redis, redisPrefix: prefix, log } = api;
+  const { cacheRedis: redis, redisPrefix: prefix, log } = options;
   const open = new Router();
-  const networkOfSender = (ctx: Context): string => networkOf(senderAddress(ctx.req, api.trustProxyHops));
-  const perMinute = api.verifyRateLimitPerMinute;
+  const networkOfSender = (ctx: Context): string => networkOf(senderAddress(ctx.req, options.trustProxyHops));
+  const perMinute = options.verifyRateLimitPerMinute;
   open.use(rateLimit({ name: 'verify', perMinute, keyOf: networkOfSender, redis, prefix, log }));
-  verifySignatureRoutes(open, api);
-  const document = openApiDocument(api.baseUrl);
+  verifySignatureRoutes(open, options);
+  const document = openApiDocument(options.baseUrl);
   const about = new Router();
   about.get('/openapi.json', (ctx) => {
     ctx.body = document;
   });
   const guarded = new Router();
   guarded.use(answerInTime);
-  guarded.use(authenticate(api));
-  guarded.use(rateLimit({ name: 'api', perMinute: api.apiRateLimitPerMinute, keyOf: (ctx) => principal(ctx).userId, redis, prefix, log }));
-  endpointRoutes(guarded, api);
-  requestRoutes(guarded, api);
-  verifyStoredRoutes(guarded, api);
+  guarded.use(authenticate(options));
+  guarded.use(
+    rateLimit({
+      name: 'api',
+      perMinute: options.apiRateLimitPerMinute,
+      keyOf: (ctx) => principal(ctx).userId,
+      redis,
+      prefix,
+      log,
+    }),
+  );
+  endpointRoutes(guarded, options);
+  requestRoutes(guarded, options);
+  verifyStoredRoutes(guarded, options);
   app.use(about.routes());
   app.use(open.routes());
   app.use(guarded.routes());

@@ -1,12 +1,14 @@
-import type { Config } from '../config.ts';
+import type { Redis } from 'ioredis';
+import type { Config, RedisConfig } from '../config.ts';
 import type { Log } from '../log.ts';
-import { createMetrics } from '../metrics.ts';
+import { createApiMetrics } from './metrics.ts';
 import { createDurabilityCheck } from '../ops/durability.ts';
 import { listen } from '../ops/listen.ts';
 import { createOpsServer } from '../ops/server.ts';
 import { startStartupCheck } from '../ops/startup-check.ts';
 import { largestBody } from '../plans.ts';
-import { createInFlightWait, enqueueCaptures, enqueueLargeCapture, openCaptureQueues, removeLargeBody } from '../queue/capture-queue.ts';
+import { enqueueCaptures, enqueueLargeCapture, openCaptureQueues, removeLargeBody } from '../queue/capture-queue.ts';
+import { createInFlightWait } from '../queue/in-flight.ts';
 import { openMaintenanceQueue, requestSweep } from '../queue/maintenance-queue.ts';
 import { closeRedis, openRedis } from '../redis/connections.ts';
 import { createEndpointCache } from '../redis/endpoint-cache.ts';
@@ -17,15 +19,15 @@ import { openDatabase } from '../store/database.ts';
 import { findCaptureTargets } from '../store/endpoints.ts';
 import { findUsage } from '../store/usage.ts';
 import { createApp } from './app.ts';
-import { createByteBudget } from './byte-budget.ts';
-import { createEndpointLookUps, limitLookUps } from './endpoint-look-ups.ts';
-import { createInFlight } from './in-flight.ts';
-import { createIntake } from './intake.ts';
-import { openKeys } from './keys.ts';
-import { createRefusals } from './refusals.ts';
-import { startLive, type Live } from './live.ts';
-import { createPlanMemory } from './plan-memory.ts';
-import { createHttpServer } from './server.ts';
+import { createByteBudget } from './http/byte-budget.ts';
+import { createEndpointLookUps, limitLookUps } from './capture/endpoint-look-ups.ts';
+import { createInFlight } from './management/in-flight.ts';
+import { createIntake, type IntakeOptions } from './capture/intake.ts';
+import { openKeys } from './auth/keys.ts';
+import { createRefusals } from './capture/refusals.ts';
+import { startLive, type Live } from './live/server.ts';
+import { createPlanMemory } from './auth/plan-memory.ts';
+import { createHttpServer } from './http/server.ts';
 
 /** Bodies of management requests that one process holds at most. */
 const MANAGEMENT_BODY_BYTES = 64 * 1024 * 1024;
@@ -44,42 +46,41 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   const producer = resources.add(openRedis(config.redis, 'producer', log), closeRedis);
   const cacheRedis = resources.add(openRedis(config.redis, 'cache', log), closeRedis);
   const subscriber = resources.add(openRedis(config.redis, 'subscriber', log), closeRedis);
-  const { capture: smallCaptures } = openCaptureQueues(producer, config.redis.prefix);
-  const largeProducer = resources.add(openRedis(config.redis, 'bulk', log), closeRedis);
-  const { 'capture-large': largeCaptures } = openCaptureQueues(largeProducer, config.redis.prefix);
-  const metrics = createMetrics('api');
+  const metrics = createApiMetrics();
   const maintenance = openMaintenanceQueue(producer, config.redis.prefix);
 
-  const endpoints = resources.add(createEndpointCache({
-    redis: cacheRedis,
-    subscriber,
-    prefix: config.redis.prefix,
-    log,
-    findInDatabase: createEndpointLookUps({ poolSize: config.mysql.poolSize, findTargets: (keys) => findCaptureTargets(db.knex, keys) }),
-  }), (cache) => cache.stop());
+  const endpoints = resources.add(
+    createEndpointCache({
+      redis: cacheRedis,
+      subscriber,
+      prefix: config.redis.prefix,
+      log,
+      findInDatabase: createEndpointLookUps({
+        poolSize: config.mysql.poolSize,
+        findTargets: (keys) => findCaptureTargets(db.knex, keys),
+      }),
+    }),
+    (cache) => cache.stop(),
+  );
   // Of their own, so that unknown addresses keep no known endpoint from its count.
   const limitUsage = limitLookUps(config.mysql.poolSize);
-  const quota = createQuota(cacheRedis, config.redis.prefix, (userId, day) => limitUsage(() => findUsage(db.knex, userId, day)));
-  const memory = resources.add(startMemoryWatch({ redis: cacheRedis, refusePercent: config.redisMemoryRefusePercent, log }), (watch) => watch.stop());
+  const quota = createQuota(cacheRedis, config.redis.prefix, (userId, day) =>
+    limitUsage(() => findUsage(db.knex, userId, day)),
+  );
+  const memory = resources.add(
+    startMemoryWatch({ redis: cacheRedis, refusePercent: config.redisMemoryRefusePercent, log }),
+    (watch) => watch.stop(),
+  );
   const refuse = createRefusals(metrics.captureRefusals, log);
   const intake = resources.add(
-    createIntake({
-      quota,
-      enqueue: {
-        capture: (batch) => enqueueCaptures(smallCaptures, batch),
-        'capture-large': (batch) => enqueueLargeCapture(largeCaptures, largeProducer, batch),
-      },
-      discardLarge: (batchId) => removeLargeBody(largeCaptures, largeProducer, batchId),
-      metrics,
-      refuse,
-    }),
+    createIntake({ ...openQueues(config.redis, producer, resources, log), quota, metrics, refuse }),
     (open) => open.idle(),
   );
 
-  const budget = createByteBudget(config.intakeMaxBytes);
+  const captureBodies = createByteBudget(config.intakeMaxBytes);
   const answers = createByteBudget(config.answerMaxBytes);
   metrics.onScrape(() => {
-    metrics.intakeBytes.set(budget.used());
+    metrics.intakeBytes.set(captureBodies.used());
     metrics.answerBytes.set(answers.used());
   });
   metrics.measureConnections(() => db.connections());
@@ -99,7 +100,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     quota,
     intake,
     inFlight: createInFlight(createInFlightWait(openCaptureQueues(cacheRedis, config.redis.prefix)), log),
-    budget,
+    captureBodies,
     managementBodies: createByteBudget(MANAGEMENT_BODY_BYTES),
     answers,
     refuse,
@@ -111,11 +112,21 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
 
   const unsafe = createDurabilityCheck({ redis: cacheRedis, db, mode: config.durability, log });
   const check = resources.add(
-    startStartupCheck({ db, pingRedis: () => Promise.all([producer.ping(), cacheRedis.ping()]), toleratesDeadDatabase: true, largestBody: largestBody(config.plans), unsafe, log }),
+    startStartupCheck({
+      db,
+      pingRedis: () => Promise.all([producer.ping(), cacheRedis.ping()]),
+      toleratesDeadDatabase: true,
+      largestBody: largestBody(config.plans),
+      unsafe,
+      log,
+    }),
     (running) => running.stop(),
   );
   let draining = false;
-  const ops = createOpsServer({ notReady: () => (draining ? ['stopping'] : check.missing()), scrape: () => metrics.scrape() });
+  const ops = createOpsServer({
+    notReady: () => (draining ? ['stopping'] : check.missing()),
+    scrape: () => metrics.scrape(),
+  });
   const internalPort = await listen(ops, config.host, config.internalPort);
   resources.add(ops, (server) => void server.close());
 
@@ -133,7 +144,37 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   function openLive(): Live {
     const publisher = resources.add(openRedis(config.redis, 'live', log), closeRedis);
     const events = resources.add(openRedis(config.redis, 'subscriber', log), closeRedis);
-    const options = { ...config.live, http: http.server, db, publisher, subscriber: events, prefix: config.redis.prefix, auth, metrics, log };
+    const options = {
+      ...config.live,
+      http: http.server,
+      db,
+      publisher,
+      subscriber: events,
+      prefix: config.redis.prefix,
+      auth,
+      metrics,
+      log,
+    };
     return resources.add(startLive(options), (open) => open.close());
   }
+}
+
+/** What the intake enqueues by; large captures have a connection of their own. */
+function openQueues(
+  config: RedisConfig,
+  producer: Redis,
+  resources: Resources,
+  log: Log,
+): Pick<IntakeOptions, 'enqueue' | 'discardLarge'> {
+  const { prefix } = config;
+  const bulk = resources.add(openRedis(config, 'bulk', log), closeRedis);
+  const { capture: small } = openCaptureQueues(producer, prefix);
+  const { 'capture-large': large } = openCaptureQueues(bulk, prefix);
+  return {
+    enqueue: {
+      capture: (batch) => enqueueCaptures(small, batch),
+      'capture-large': (batch) => enqueueLargeCapture(large, bulk, prefix, batch),
+    },
+    discardLarge: (batchId) => removeLargeBody(bulk, prefix, batchId),
+  };
 }

@@ -1,9 +1,15 @@
 import { parseArgs } from 'node:util';
 import { isUuid } from '../domain/ids.ts';
-import { UserError } from '../errors.ts';
+import { UserError } from '../user-error.ts';
 import type { Log } from '../log.ts';
 import type { Database } from '../store/database.ts';
-import { countDeadLetters, discardDeadLetters, listDeadLetters, nextDeadLetters, type DeadLetter } from '../store/dead-letters.ts';
+import {
+  countDeadLetters,
+  discardDeadLetters,
+  listDeadLetters,
+  nextDeadLetters,
+  type DeadLetter,
+} from '../store/dead-letters.ts';
 import { replayDeadLetter, type Replayed } from './replay.ts';
 
 const USAGE = `usage: dead-letters <command>
@@ -55,7 +61,11 @@ export async function deadLetters(args: string[], context: CommandContext): Prom
   return discard(db, parsed, context);
 }
 
-async function list(db: Database, { endpoint, limit, json }: Arguments, { print, say }: CommandContext): Promise<number> {
+async function list(
+  db: Database,
+  { endpoint, limit, json }: Arguments,
+  { print, say }: CommandContext,
+): Promise<number> {
   const letters = await listDeadLetters(db.knex, endpoint, limit);
   for (const line of json ? letters.map(asJson) : asTable(letters)) print(line);
   const total = await countDeadLetters(db.knex, endpoint);
@@ -65,7 +75,13 @@ async function list(db: Database, { endpoint, limit, json }: Arguments, { print,
 }
 
 async function replay(db: Database, { ids }: Arguments, { log, say }: CommandContext): Promise<number> {
-  const counts: Record<Replayed, number> = { stored: 0, 'stored before': 0, 'endpoint gone': 0, refused: 0, 'not there': 0 };
+  const counts: Record<Replayed, number> = {
+    stored: 0,
+    'stored before': 0,
+    'endpoint gone': 0,
+    refused: 0,
+    'not there': 0,
+  };
   for await (const chunk of chunks(db, ids)) {
     const outcomes: Partial<Record<Replayed, string[]>> = {};
     try {
@@ -100,23 +116,44 @@ async function discard(db: Database, { ids }: Arguments, { log, say }: CommandCo
 async function* chunks(db: Database, ids: string[]): AsyncGenerator<string[]> {
   for (let start = 0; start < ids.length; start += CHUNK) yield ids.slice(start, start + CHUNK);
   if (ids.length > 0) return;
-  for (let chunk = await nextDeadLetters(db.knex, undefined, CHUNK); chunk.length > 0; chunk = await nextDeadLetters(db.knex, chunk.at(-1), CHUNK)) yield chunk;
+  for (
+    let chunk = await nextDeadLetters(db.knex, undefined, CHUNK);
+    chunk.length > 0;
+    chunk = await nextDeadLetters(db.knex, chunk.at(-1), CHUNK)
+  )
+    yield chunk;
 }
 
 function asJson({ id, endpointId, userId, errorCode, refusedAt, bytes }: DeadLetter): string {
-  return JSON.stringify({ id, endpoint_id: endpointId, user_id: userId, error_code: errorCode, refused_at: refusedAt.toISOString(), bytes });
+  return JSON.stringify({
+    id,
+    endpoint_id: endpointId,
+    user_id: userId,
+    error_code: errorCode,
+    refused_at: refusedAt.toISOString(),
+    bytes,
+  });
 }
 
 function asTable(letters: DeadLetter[]): string[] {
   if (letters.length === 0) return [];
   const rows = letters.map(({ id, endpointId, userId, errorCode, refusedAt, bytes }) => [
-    id, endpointId, refusedAt.toISOString(), String(bytes), errorCode,
+    id,
+    endpointId,
+    refusedAt.toISOString(),
+    String(bytes),
+    errorCode,
     // Whatever an identity provider put there, it must not steer a terminal.
     JSON.stringify(userId),
   ]);
   const all = [['ID', 'ENDPOINT', 'REFUSED AT', 'BYTES', 'ERROR', 'USER'], ...rows];
   const widths = all.reduce<number[]>((widest, row) => row.map((cell, i) => Math.max(widest[i] ?? 0, cell.length)), []);
-  return all.map((row) => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ').trimEnd());
+  return all.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
 }
 
 function parse(args: string[]): Arguments {
@@ -126,8 +163,10 @@ function parse(args: string[]): Arguments {
   for (const id of [...ids, ...(values.endpoint === undefined ? [] : [values.endpoint])]) {
     if (!isUuid(id)) throw new UserError(`${JSON.stringify(id)} is not an id`);
   }
-  if (command !== 'list' && (ids.length > 0) === (values.all ?? false)) throw new UserError(`${command} needs ids, or --all instead of them`);
-  if (command === 'discard' && values.all && !values.yes) throw new UserError('discard --all deletes every dead letter for good; say --yes as well');
+  if (command !== 'list' && ids.length > 0 === (values.all ?? false))
+    throw new UserError(`${command} needs ids, or --all instead of them`);
+  if (command === 'discard' && values.all && !values.yes)
+    throw new UserError('discard --all deletes every dead letter for good; say --yes as well');
   const limit = Number(/^\d{1,6}$/.exec(values.limit ?? String(DEFAULT_LIMIT))?.[0]);
   if (!(limit >= 1 && limit <= MAX_LIMIT)) throw new UserError(`--limit must be a whole number from 1 to ${MAX_LIMIT}`);
   return { command, ids, endpoint: values.endpoint, limit, json: values.json ?? false, all: values.all ?? false };
@@ -144,7 +183,10 @@ function readOptions(command: string, args: string[]) {
   try {
     const own = options[command as keyof typeof options];
     const { values, positionals } = parseArgs({ args, options: own, allowPositionals: command !== 'list' });
-    return { positionals, values: values as { endpoint?: string; limit?: string; json?: boolean; all?: boolean; yes?: boolean } };
+    return {
+      positionals,
+      values: values as { endpoint?: string; limit?: string; json?: boolean; all?: boolean; yes?: boolean },
+    };
   } catch (error) {
     throw new UserError(`${(error as Error).message}\n${USAGE}`);
   }

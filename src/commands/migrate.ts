@@ -28,7 +28,10 @@ async function waitForDatabase(db: Database, waitMs: number, log: Log): Promise<
   let refusedSince: number | undefined;
   let told: unknown;
   for (;;) {
-    const error: unknown = await db.pool.query('SELECT 1').then(() => undefined, (reason: unknown) => reason);
+    const error: unknown = await db.pool.query('SELECT 1').then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
     if (error === undefined) return;
     refusedSince = isRefusedAccess(error) ? (refusedSince ?? Date.now()) : undefined;
     const end = refusedSince === undefined ? started + waitMs : refusedSince + Math.min(waitMs, REFUSAL_LASTS_MS);

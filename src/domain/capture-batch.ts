@@ -15,7 +15,9 @@ export interface CaptureBatchJob {
   captures: EncodedCapture[];
 }
 
-/** A captured request in JSON: `b` is the body as text, `b64` as base64 where it is no UTF-8 or JSON would blow it up. */
+/**
+ * A captured request in JSON: `b` is the body as text, `b64` as base64 where it is no UTF-8 or JSON would blow it up.
+ */
 export interface EncodedCapture {
   id: string;
   endpoint: string;
@@ -48,7 +50,8 @@ export function encodeLarge(day: string, capture: CapturedRequest): CaptureBatch
  */
 export function decodeBatch(job: CaptureBatchJob, body?: Buffer): DecodedCapture[] {
   const [first] = job.captures;
-  if (job.v === 2 && body !== undefined && first !== undefined) return [{ ...decodeCapture(first), body, isUtf8: isUtf8(body) }];
+  if (job.v === 2 && body !== undefined && first !== undefined)
+    return [{ ...decodeCapture(first), body, isUtf8: isUtf8(body) }];
   if (job.v !== 1) throw new Error(`unknown capture batch version ${String(job.v)}: is the worker older than the API?`);
   return job.captures.map(decodeCapture);
 }
@@ -77,7 +80,9 @@ export function encodedSize(capture: CapturedRequest): number {
 function growsInJson(body: Buffer): boolean {
   if (body.length < SMALL_BODY_BYTES) return false;
   let extra = 0;
-  for (const byte of body) if (byte < 0x20) extra += 5; else if (byte === 0x22 || byte === 0x5c) extra += 1;
+  for (const byte of body)
+    if (byte < 0x20) extra += 5;
+    else if (byte === 0x22 || byte === 0x5c) extra += 1;
   return extra > body.length / 3;
 }
 

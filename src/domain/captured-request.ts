@@ -1,4 +1,4 @@
-import { bytesToId, timeOfId } from './ids.ts';
+import { timeOfId } from './ids.ts';
 
 /** A request as it came in at `/h/…`, before it has a place in its endpoint's sequence. */
 export interface CapturedRequest {
@@ -17,18 +17,12 @@ export interface CapturedRequest {
   body: Buffer;
 }
 
-/** A row of `requests`. `body` may be a prefix of `size` bytes where a list asked for one. */
-export interface StoredRequest {
-  id: Buffer;
-  endpoint_id: Buffer;
+/** A captured request with its place in its endpoint's sequence. `body` may be a prefix of the `size` bytes. */
+export interface StoredRequest extends Omit<CapturedRequest, 'userId'> {
   seq: number;
-  method: string;
-  target: string;
-  raw_headers: string;
-  ip: string;
+  /** Bytes of the whole body. */
   size: number;
-  is_utf8: number;
-  body: Buffer;
+  isUtf8: boolean;
 }
 
 /** The log entry of the specification, with the extra fields of this service. */
@@ -50,20 +44,21 @@ export interface LogEntry {
   created_at: string;
 }
 
-export function presentRequest(row: StoredRequest): LogEntry {
-  return logEntryOf(partsOf(row));
+export function presentRequest(request: StoredRequest): LogEntry {
+  const { head, text, tail } = describe(request);
+  return { ...head, body: text.toString(tail.body_encoding), ...tail };
 }
 
 /** Bytes of a body that become JSON in one piece; a multiple of three, so that Base64 pieces have no padding inside. */
 const PIECE_BYTES = 48 * 1024;
 
 /** The JSON of a log entry, in pieces where its body is large: to make one text of it would hold the event loop. */
-export function* logEntryJson(row: StoredRequest): Generator<string> {
-  const { body } = row;
-  if (body.length <= PIECE_BYTES) return yield JSON.stringify(presentRequest(row));
-  const { head, tail, text } = describe(partsOf(row));
+export function* logEntryJson(request: StoredRequest): Generator<string> {
+  const { body } = request;
+  if (body.length <= PIECE_BYTES) return yield JSON.stringify(presentRequest(request));
+  const { head, tail, text } = describe(request);
   yield `${JSON.stringify(head).slice(0, -1)},"body":"`;
-  for (let start = 0; start < text.length; ) {
+  for (let start = 0; start < text.length;) {
     const end = pieceEnd(text, start, tail.body_encoding);
     // Quoted, because text needs it; Base64 comes out as it went in.
     yield JSON.stringify(text.toString(tail.body_encoding, start, end)).slice(1, -1);
@@ -79,35 +74,8 @@ function pieceEnd(text: Buffer, start: number, encoding: LogEntry['body_encoding
   return end;
 }
 
-function partsOf(row: StoredRequest): EntryParts {
-  return {
-    id: bytesToId(row.id),
-    endpointId: bytesToId(row.endpoint_id),
-    seq: row.seq,
-    method: row.method,
-    target: row.target,
-    rawHeaders: JSON.parse(row.raw_headers) as string[],
-    ip: row.ip,
-    size: row.size,
-    isUtf8: row.is_utf8 === 1,
-    body: row.body,
-  };
-}
-
-/** What a log entry is made of; `body` may be a prefix of the `size` bytes. */
-interface EntryParts extends Omit<CapturedRequest, 'userId'> {
-  seq: number;
-  size: number;
-  isUtf8: boolean;
-}
-
-export function logEntryOf(parts: EntryParts): LogEntry {
-  const { head, text, tail } = describe(parts);
-  return { ...head, body: text.toString(tail.body_encoding), ...tail };
-}
-
 /** A log entry around its body: `text` are the bytes to show in the encoding that `tail` names. */
-function describe({ id, endpointId, seq, method, target, rawHeaders, ip, size, isUtf8, body }: EntryParts) {
+function describe({ id, endpointId, seq, method, target, rawHeaders, ip, size, isUtf8, body }: StoredRequest) {
   const headers = headersFrom(rawHeaders);
   const { path, query } = splitTarget(target);
   const truncated = body.length < size;

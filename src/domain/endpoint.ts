@@ -1,7 +1,6 @@
 import type { Plan } from '../plans.ts';
-import { bytesToId, isUuid } from './ids.ts';
-
-const HOUR_MS = 3_600_000;
+import { isUuid } from './ids.ts';
+import { HOUR_MS } from './time.ts';
 
 export const ALIAS_MIN_LENGTH = 3;
 export const ALIAS_MAX_LENGTH = 48;
@@ -9,23 +8,56 @@ export const ALIAS = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])$/;
 
 /** Words that would read like a part of the service, or invite impersonating it. */
 const RESERVED_ALIASES = new Set([
-  'admin', 'api', 'app', 'assets', 'auth', 'dashboard', 'docs', 'health', 'healthz', 'help', 'hookbay', 'inspect',
-  'inspector', 'internal', 'livez', 'login', 'logout', 'me', 'metrics', 'new', 'null', 'openapi', 'public', 'readyz',
-  'root', 'settings', 'socket-io', 'static', 'status', 'support', 'system', 'undefined', 'webhook', 'webhooks', 'www',
+  'admin',
+  'api',
+  'app',
+  'assets',
+  'auth',
+  'dashboard',
+  'docs',
+  'health',
+  'healthz',
+  'help',
+  'hookbay',
+  'inspect',
+  'inspector',
+  'internal',
+  'livez',
+  'login',
+  'logout',
+  'me',
+  'metrics',
+  'new',
+  'null',
+  'openapi',
+  'public',
+  'readyz',
+  'root',
+  'settings',
+  'socket-io',
+  'static',
+  'status',
+  'support',
+  'system',
+  'undefined',
+  'webhook',
+  'webhooks',
+  'www',
 ]);
 
-/** A row of `endpoints`. */
-export interface EndpointRow {
-  id: Buffer;
-  user_id: Buffer;
+/** An endpoint and its counters. */
+export interface Endpoint {
+  id: string;
+  userId: string;
   alias: string | null;
-  is_permanent: number;
-  expires_at: Date | null;
-  request_count: number;
-  stored_count: number;
-  last_request_at: Date | null;
-  created_at: Date;
-  updated_at: Date;
+  isPermanent: boolean;
+  expiresAt: Date | null;
+  /** Captures that it ever had, and entries that are left of them. */
+  requestCount: number;
+  storedCount: number;
+  lastRequestAt: Date | null;
+  createdAt: Date;
+  updatedAt: Date;
 }
 
 /** The endpoint record of the specification. */
@@ -51,29 +83,31 @@ export interface EndpointCreated {
   createdAt: string;
 }
 
-export function presentEndpoint(row: EndpointRow): EndpointRecord {
+export function presentEndpoint(endpoint: Endpoint): EndpointRecord {
   return {
-    id: bytesToId(row.id),
-    user_id: row.user_id.toString('utf8'),
-    alias: row.alias,
-    is_permanent: row.is_permanent,
-    expires_at: row.expires_at?.toISOString() ?? null,
-    request_count: row.request_count,
-    last_request_at: row.last_request_at?.toISOString() ?? null,
-    created_at: row.created_at.toISOString(),
-    updated_at: row.updated_at.toISOString(),
+    id: endpoint.id,
+    user_id: endpoint.userId,
+    alias: endpoint.alias,
+    is_permanent: endpoint.isPermanent ? 1 : 0,
+    expires_at: endpoint.expiresAt?.toISOString() ?? null,
+    request_count: endpoint.requestCount,
+    last_request_at: endpoint.lastRequestAt?.toISOString() ?? null,
+    created_at: endpoint.createdAt.toISOString(),
+    updated_at: endpoint.updatedAt.toISOString(),
   };
 }
 
-export function presentCreated(row: EndpointRow, baseUrl: string): EndpointCreated {
-  const id = bytesToId(row.id);
+export function presentCreated(
+  { id, alias, expiresAt, isPermanent, createdAt }: Endpoint,
+  baseUrl: string,
+): EndpointCreated {
   return {
     id,
     url: `${baseUrl}/h/${id}`,
-    ...(row.alias !== null && { aliasUrl: `${baseUrl}/h/${row.alias}` }),
-    expiresAt: row.expires_at?.toISOString() ?? null,
-    isPermanent: row.is_permanent === 1,
-    createdAt: row.created_at.toISOString(),
+    ...(alias !== null && { aliasUrl: `${baseUrl}/h/${alias}` }),
+    expiresAt: expiresAt?.toISOString() ?? null,
+    isPermanent,
+    createdAt: createdAt.toISOString(),
   };
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { logEntryOf, type LogEntry } from './captured-request.ts';
+import { presentRequest, type LogEntry } from './captured-request.ts';
 import type { DecodedCapture } from './capture-batch.ts';
 
 /** The only event that the service sends; its payload is a log entry. */
@@ -38,5 +38,9 @@ export function endpointRoom(endpointId: string): string {
 /** The event of a capture that was just stored. */
 export function presentEvent(capture: DecodedCapture & { seq: number }): LogEntry {
   const { body } = capture;
-  return logEntryOf({ ...capture, size: body.length, body: body.length > EVENT_MAX_BODY_BYTES ? body.subarray(0, 0) : body });
+  return presentRequest({
+    ...capture,
+    size: body.length,
+    body: body.length > EVENT_MAX_BODY_BYTES ? body.subarray(0, 0) : body,
+  });
 }

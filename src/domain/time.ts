@@ -1,4 +1,5 @@
-const DAY_MS = 86_400_000;
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 86_400_000;
 
 /** `YYYY-MM-DD` of the UTC day that holds an instant (Unix milliseconds). */
 export function utcDay(ms: number): string {

@@ -26,9 +26,12 @@ await installNode();
 await runFile();
 
 async function installDependencies() {
-  const lockHash = createHash('sha256').update(readFileSync(join(root, 'package-lock.json'))).digest('hex');
+  const lockHash = createHash('sha256')
+    .update(readFileSync(join(root, 'package-lock.json')))
+    .digest('hex');
   // npm writes its own copy of the lock file last.
-  const isInstalled = () => existsSync(join(modules, '.package-lock.json')) && existsSync(stamp) && readFileSync(stamp, 'utf8') === lockHash;
+  const isInstalled = () =>
+    existsSync(join(modules, '.package-lock.json')) && existsSync(stamp) && readFileSync(stamp, 'utf8') === lockHash;
   if (isInstalled()) return;
   await takeTurn();
   if (isInstalled()) return leaveTurn();
@@ -71,9 +74,13 @@ function isAlive(pid) {
 /** The package brings its binary in an install script, which some npm configurations do not run. */
 async function installNode() {
   if (versionOf(pinnedNode) === pinnedVersion) return;
-  await step(`Installing Node ${pinnedVersion}`, () => run(process.execPath, ['installArchSpecificPackage.js'], join(modules, 'node')));
+  await step(`Installing Node ${pinnedVersion}`, () =>
+    run(process.execPath, ['installArchSpecificPackage.js'], join(modules, 'node')),
+  );
   if (versionOf(pinnedNode) !== pinnedVersion) {
-    exit(`Node ${pinnedVersion} could not be installed for ${process.platform}-${process.arch}. Install Node 26 yourself and run: node ${file} ${args.join(' ')}`);
+    exit(
+      `Node ${pinnedVersion} could not be installed for ${process.platform}-${process.arch}. Install Node 26 yourself and run: node ${file} ${args.join(' ')}`,
+    );
   }
 }
 
@@ -85,7 +92,8 @@ async function runFile() {
   }
   // The channel tells the child when this process is gone, however it went.
   const child = spawn(pinnedNode, [resolve(root, file), ...args], { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal === 'SIGHUP' ? 'SIGTERM' : signal));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+    process.on(signal, () => child.kill(signal === 'SIGHUP' ? 'SIGTERM' : signal));
   child.on('exit', (code, signal) => process.exit(code ?? (signal === null ? 1 : 128)));
 }
 
@@ -114,7 +122,9 @@ function run(command, words, cwd) {
   return new Promise((done) => {
     const child = spawn(command, words, { cwd, stdio: 'inherit' });
     child.on('error', (error) => exit(`${command} could not be started: ${error.message}`));
-    child.on('exit', (code) => (code === 0 ? done() : exit(`${command} ${words.join(' ')} failed; its message is above`)));
+    child.on('exit', (code) =>
+      code === 0 ? done() : exit(`${command} ${words.join(' ')} failed; its message is above`),
+    );
   });
 }
 

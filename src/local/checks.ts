@@ -3,7 +3,7 @@ import { createConnection } from 'node:net';
 import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { MysqlConfig, RedisConfig } from '../config.ts';
-import { UserError } from '../errors.ts';
+import { UserError } from '../user-error.ts';
 import { tlsOptions } from '../redis/connections.ts';
 import type { Database } from '../store/database.ts';
 
@@ -17,7 +17,11 @@ export function checkPort(port: number): Promise<void> {
   return new Promise((done, reject) => {
     const socket = createConnection({ host: '127.0.0.1', port }, () => {
       socket.destroy();
-      reject(new UserError(`PORT must be a free port, and ${port} is in use. Choose another one: PORT=8081 DATA_DIR=.hookbay-2 npm start`));
+      reject(
+        new UserError(
+          `PORT must be a free port, and ${port} is in use. Choose another one: PORT=8081 DATA_DIR=.hookbay-2 npm start`,
+        ),
+      );
     });
     socket.on('error', () => done());
   });
@@ -40,7 +44,9 @@ export function makeDataDir(dataDir: string): void {
       mkdirSync(existing, { mode: 0o700 });
     }
   } catch (error) {
-    throw new UserError(`DATA_DIR must be a folder that this user can write to: ${dataDir} (${(error as { code?: string }).code})`);
+    throw new UserError(
+      `DATA_DIR must be a folder that this user can write to: ${dataDir} (${(error as { code?: string }).code})`,
+    );
   }
 }
 
@@ -49,7 +55,10 @@ export function makeDataDir(dataDir: string): void {
  *
  * @throws UserError that names the setting
  */
-export async function checkStores({ mysql, redis }: { mysql: MysqlConfig; redis: RedisConfig }, db: Database): Promise<void> {
+export async function checkStores(
+  { mysql, redis }: { mysql: MysqlConfig; redis: RedisConfig },
+  db: Database,
+): Promise<void> {
   try {
     await db.pool.query('SELECT 1');
   } catch (error) {
@@ -60,14 +69,23 @@ export async function checkStores({ mysql, redis }: { mysql: MysqlConfig; redis:
 
 function mysqlProblem({ host, port, user, database }: MysqlConfig, { code }: { code?: string }): string {
   if (code === 'ER_ACCESS_DENIED_ERROR') return `${host}:${port} refuses user ${user}. Check user and password.`;
-  if (code === 'ER_BAD_DB_ERROR') return `${host}:${port} has no database ${database}. Make it: CREATE DATABASE \`${database}\``;
-  if (code === 'ER_DBACCESS_DENIED_ERROR') return `user ${user} may not use database ${database} on ${host}:${port}. GRANT it.`;
+  if (code === 'ER_BAD_DB_ERROR')
+    return `${host}:${port} has no database ${database}. Make it: CREATE DATABASE \`${database}\``;
+  if (code === 'ER_DBACCESS_DENIED_ERROR')
+    return `user ${user} may not use database ${database} on ${host}:${port}. GRANT it.`;
   return `there is no database at ${host}:${port} (${code ?? 'no answer'})`;
 }
 
 async function checkRedis({ host, port, username, password, db, tls }: RedisConfig): Promise<void> {
   const redis = new Redis({
-    host, port, db, lazyConnect: true, connectTimeout: 3_000, commandTimeout: 3_000, maxRetriesPerRequest: 0, retryStrategy: () => null,
+    host,
+    port,
+    db,
+    lazyConnect: true,
+    connectTimeout: 3_000,
+    commandTimeout: 3_000,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     ...tlsOptions({ tls, host }),
@@ -80,7 +98,9 @@ async function checkRedis({ host, port, username, password, db, tls }: RedisConf
   } catch (error) {
     const why = problem || (error as Error).message;
     const refused = /WRONGPASS|NOAUTH|invalid password/i.test(`${why} ${(error as Error).message}`);
-    throw new UserError(`REDIS_URL: ${refused ? `${host}:${port} refuses the password. Check user and password.` : `there is no Redis at ${host}:${port} (${why})`}`);
+    throw new UserError(
+      `REDIS_URL: ${refused ? `${host}:${port} refuses the password. Check user and password.` : `there is no Redis at ${host}:${port} (${why})`}`,
+    );
   } finally {
     redis.disconnect();
   }

@@ -2,7 +2,7 @@ import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { UserError } from '../errors.ts';
+import { UserError } from '../user-error.ts';
 
 /** More than a process gives itself (`SHUTDOWN_TIMEOUT_MS`). */
 const STOP_TIMEOUT_MS = 40_000;
@@ -17,8 +17,15 @@ interface KnownProcess {
 
 /** The processes that belong to a data directory. */
 export interface ProcessRegistry {
-  /** Starts a program in a process group of its own, so that Ctrl-C reaches the launcher alone, which stops it in order. */
-  start(name: string, command: string, args: string[], options: { env?: NodeJS.ProcessEnv; logFile: string; ipc?: boolean }): ChildProcess;
+  /**
+   * Starts a program in a process group of its own, so that Ctrl-C reaches the launcher alone, which stops it in order.
+   */
+  start(
+    name: string,
+    command: string,
+    args: string[],
+    options: { env?: NodeJS.ProcessEnv; logFile: string; ipc?: boolean },
+  ): ChildProcess;
   /** Forgets the launcher itself; the data directory is free again. */
   release(): void;
 }
@@ -33,7 +40,9 @@ export async function claimDataDir(dataDir: string): Promise<ProcessRegistry> {
   const left = readKnown(file).filter(({ pid, born }) => bornOf(pid) === born);
   const launcher = left.find(({ name }) => name === 'launcher');
   if (launcher !== undefined) {
-    throw new UserError(`Hookbay is running on ${dataDir} already (process ${launcher.pid}). Stop it, or set another DATA_DIR and PORT.`);
+    throw new UserError(
+      `Hookbay is running on ${dataDir} already (process ${launcher.pid}). Stop it, or set another DATA_DIR and PORT.`,
+    );
   }
   // Database and Redis last: the others still need them while they stop.
   for (const { pid } of left.toReversed()) await stopProcess(pid);
@@ -108,7 +117,8 @@ export function parentOf(pid: number): number | undefined {
 function bornOf(pid: number): string | undefined {
   if (!isAlive(pid)) return undefined;
   try {
-    if (process.platform !== 'linux') return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim();
+    if (process.platform !== 'linux')
+      return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim();
     return statOf(pid)?.[19];
   } catch {
     return undefined;

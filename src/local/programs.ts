@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { UserError } from '../errors.ts';
+import { UserError } from '../user-error.ts';
 import { step } from './progress.ts';
 
 /** Where packages put servers that are not on everybody's PATH. */
@@ -30,10 +30,23 @@ export async function findOrInstallPrograms(): Promise<Programs> {
   if (find(['apt-get']) === undefined || !isDebianLike()) throw new UserError(howToInstall());
   const sudo = process.getuid?.() === 0 ? [] : ['sudo'];
   if (sudo.length > 0 && find(sudo) === undefined) throw new UserError(howToInstall());
-  await step(`Installing MariaDB and Redis with apt (${[...sudo, 'apt-get install', ...DEBIAN_PACKAGES].join(' ')})`, async () => {
-    await run([...sudo, 'apt-get', 'update', '-qq']);
-    await run([...sudo, 'env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', 'install', '-y', '-qq', '--no-install-recommends', ...DEBIAN_PACKAGES]);
-  });
+  await step(
+    `Installing MariaDB and Redis with apt (${[...sudo, 'apt-get install', ...DEBIAN_PACKAGES].join(' ')})`,
+    async () => {
+      await run([...sudo, 'apt-get', 'update', '-qq']);
+      await run([
+        ...sudo,
+        'env',
+        'DEBIAN_FRONTEND=noninteractive',
+        'apt-get',
+        'install',
+        '-y',
+        '-qq',
+        '--no-install-recommends',
+        ...DEBIAN_PACKAGES,
+      ]);
+    },
+  );
   const installed = findPrograms();
   if (installed === undefined) throw new UserError(howToInstall());
   return installed;
@@ -98,6 +111,8 @@ function run([command, ...args]: string[]): Promise<void> {
     child.stdout.on('data', keep);
     child.stderr.on('data', keep);
     child.on('error', reject);
-    child.on('exit', (code) => (code === 0 ? resolve() : reject(new UserError(`${command} ${args.join(' ')} failed:\n${output}`))));
+    child.on('exit', (code) =>
+      code === 0 ? resolve() : reject(new UserError(`${command} ${args.join(' ')} failed:\n${output}`)),
+    );
   });
 }

@@ -2,11 +2,11 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { UserError } from '../errors.ts';
+import { UserError } from '../user-error.ts';
 import type { Resources } from '../resources.ts';
 import { stopProcess, type ProcessRegistry } from './processes.ts';
 import { step } from './progress.ts';
-import type { PrivateServer } from './servers.ts';
+import type { PrivateServer } from './private-server.ts';
 
 const READY_TIMEOUT_MS = 60_000;
 
@@ -18,7 +18,11 @@ export interface LocalContext {
 }
 
 /** Starts a private server and notices when it ends by itself; returns how to connect to it. */
-export async function startPrivate<C>(name: string, { resources, dataDir }: LocalContext, start: () => Promise<PrivateServer<C>>): Promise<C> {
+export async function startPrivate<C>(
+  name: string,
+  { resources, dataDir }: LocalContext,
+  start: () => Promise<PrivateServer<C>>,
+): Promise<C> {
   const server = await step(`Starting a private ${name}`, start);
   let stopping = false;
   resources.add(server, (running) => {
@@ -26,13 +30,18 @@ export async function startPrivate<C>(name: string, { resources, dataDir }: Loca
     return running.stop();
   });
   server.process.on('exit', (code, signal) => {
-    if (!stopping) stopAfter(new UserError(`The private ${name} ended (${signal ?? `code ${code}`}); its log is in ${dataDir}.`));
+    if (!stopping)
+      stopAfter(new UserError(`The private ${name} ended (${signal ?? `code ${code}`}); its log is in ${dataDir}.`));
   });
   return server.config;
 }
 
 /** Starts a role as a process of its own; resolves when it is ready for work. */
-export async function startRole(role: 'api' | 'worker', env: NodeJS.ProcessEnv, { registry, resources, dataDir }: LocalContext): Promise<void> {
+export async function startRole(
+  role: 'api' | 'worker',
+  env: NodeJS.ProcessEnv,
+  { registry, resources, dataDir }: LocalContext,
+): Promise<void> {
   const logFile = join(dataDir, `${role}.log`);
   const logStart = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
   const main = fileURLToPath(new URL('../main.ts', import.meta.url));
@@ -47,7 +56,9 @@ export async function startRole(role: 'api' | 'worker', env: NodeJS.ProcessEnv, 
     child.on('exit', (code, signal) => {
       if (stopping) return;
       const log = readFileSync(logFile).subarray(logStart).toString('utf8').slice(-2_000);
-      const error = new UserError(`${log}\nThe ${role} process ended (${signal ?? `code ${code}`}); the end of ${logFile} is above.`);
+      const error = new UserError(
+        `${log}\nThe ${role} process ended (${signal ?? `code ${code}`}); the end of ${logFile} is above.`,
+      );
       if (ready) stopAfter(error);
       else reject(error);
     });

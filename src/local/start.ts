@@ -10,7 +10,9 @@ import { claimDataDir, parentOf } from './processes.ts';
 import { findOrInstallPrograms } from './programs.ts';
 import { say, step } from './progress.ts';
 import { startPrivate, startRole, type LocalContext } from './roles.ts';
-import { freePort, readOrMakeSecrets, startMysql, startRedis } from './servers.ts';
+import { freePort, readOrMakeSecrets } from './private-server.ts';
+import { startMysql } from './mysql.ts';
+import { startRedis } from './redis.ts';
 
 const TOKEN_SECONDS = 86_400;
 const TOKEN_SUBJECT = 'you';
@@ -62,8 +64,12 @@ async function openStores({ external, mysql, redis }: Config, context: LocalCont
   const programs = await findOrInstallPrograms();
   const { mysqlPassword, redisPassword } = readOrMakeSecrets(dataDir);
   return {
-    mysql: external.mysql ? mysql : await startPrivate('database', context, () => startMysql(programs, registry, dataDir, mysqlPassword)),
-    redis: external.redis ? redis : await startPrivate('Redis', context, () => startRedis(programs, registry, dataDir, redisPassword)),
+    mysql: external.mysql
+      ? mysql
+      : await startPrivate('database', context, () => startMysql(programs, registry, dataDir, mysqlPassword)),
+    redis: external.redis
+      ? redis
+      : await startPrivate('Redis', context, () => startRedis(programs, registry, dataDir, redisPassword)),
   };
 }
 
@@ -116,7 +122,11 @@ function stopWithParent(): void {
 }
 
 function sayHowToUse(baseUrl: string, jwtSecret: string, dataDir: string): void {
-  const token = jwt.sign({ plan: TOKEN_PLAN }, jwtSecret, { algorithm: 'HS256', subject: TOKEN_SUBJECT, expiresIn: TOKEN_SECONDS });
+  const token = jwt.sign({ plan: TOKEN_PLAN }, jwtSecret, {
+    algorithm: 'HS256',
+    subject: TOKEN_SUBJECT,
+    expiresIn: TOKEN_SECONDS,
+  });
   say(`
 Hookbay is ready at ${baseUrl}
 

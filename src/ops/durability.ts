@@ -16,12 +16,28 @@ interface Requirement {
 const REDIS_REQUIRES: Requirement[] = [
   { name: 'appendonly', must: 'yes', lost: 'a restart of Redis loses every capture that is not in MySQL yet' },
   { name: 'appendfsync', must: 'always', lost: 'a power loss loses captures of the last seconds that had a receipt' },
-  { name: 'no-appendfsync-on-rewrite', must: 'no', lost: 'a power loss while Redis rewrites its log loses captures that had a receipt' },
-  { name: 'maxmemory-policy', must: 'noeviction', lost: 'Redis may throw away captures that wait for MySQL, to make room' },
+  {
+    name: 'no-appendfsync-on-rewrite',
+    must: 'no',
+    lost: 'a power loss while Redis rewrites its log loses captures that had a receipt',
+  },
+  {
+    name: 'maxmemory-policy',
+    must: 'noeviction',
+    lost: 'Redis may throw away captures that wait for MySQL, to make room',
+  },
 ];
 
-const MYSQL_FLUSH: Requirement = { name: 'innodb_flush_log_at_trx_commit', must: '1', lost: 'a crash loses rows of the last second, which have left the queue by then' };
-const MYSQL_BINLOG: Requirement = { name: 'sync_binlog', must: '1', lost: 'a crash rolls back transactions whose binary log was not on disk, and replicas go their own way' };
+const MYSQL_FLUSH: Requirement = {
+  name: 'innodb_flush_log_at_trx_commit',
+  must: '1',
+  lost: 'a crash loses rows of the last second, which have left the queue by then',
+};
+const MYSQL_BINLOG: Requirement = {
+  name: 'sync_binlog',
+  must: '1',
+  lost: 'a crash rolls back transactions whose binary log was not on disk, and replicas go their own way',
+};
 
 export interface DurabilityOptions {
   redis: Redis;
@@ -57,7 +73,9 @@ async function redisProblems(redis: Redis): Promise<string[]> {
   } catch (error) {
     if (!isForbidden(error)) throw error;
     const names = REDIS_REQUIRES.map(({ name, must }) => `${name} ${must}`).join(', ');
-    return [`the settings of Redis could not be checked, because CONFIG GET is forbidden to us: allow it (ACL +config|get), or make sure of ${names} yourself`];
+    return [
+      `the settings of Redis could not be checked, because CONFIG GET is forbidden to us: allow it (ACL +config|get), or make sure of ${names} yourself`,
+    ];
   }
 }
 
@@ -67,14 +85,24 @@ async function mysqlProblems(db: Database): Promise<string[]> {
       `SELECT @@${MYSQL_FLUSH.name} AS flush, @@log_bin AS log_bin, @@${MYSQL_BINLOG.name} AS binlog`,
     );
     const hasBinlog = Number(row?.['log_bin']) === 1;
-    return [...problemOf('MySQL', MYSQL_FLUSH, row?.['flush']), ...(hasBinlog ? problemOf('MySQL', MYSQL_BINLOG, row?.['binlog']) : [])];
+    return [
+      ...problemOf('MySQL', MYSQL_FLUSH, row?.['flush']),
+      ...(hasBinlog ? problemOf('MySQL', MYSQL_BINLOG, row?.['binlog']) : []),
+    ];
   } catch (error) {
     if (isUnavailable(error)) return [];
-    return [`the settings of MySQL could not be checked (${(error as { code?: string }).code ?? 'unknown error'}): make sure of ${MYSQL_FLUSH.name} ${MYSQL_FLUSH.must} yourself`];
+    return [
+      `the settings of MySQL could not be checked (${(error as { code?: string }).code ?? 'unknown error'}): make sure of ${MYSQL_FLUSH.name} ${MYSQL_FLUSH.must} yourself`,
+    ];
   }
 }
 
-function problemOf(store: string, { name, must, lost }: Requirement, value: string | number | null | undefined): string[] {
-  if (value === undefined || value === null) return [`${store} does not tell its ${name}: make sure yourself that it is ${must}, otherwise ${lost}`];
+function problemOf(
+  store: string,
+  { name, must, lost }: Requirement,
+  value: string | number | null | undefined,
+): string[] {
+  if (value === undefined || value === null)
+    return [`${store} does not tell its ${name}: make sure yourself that it is ${must}, otherwise ${lost}`];
   return String(value) === must ? [] : [`${name} of ${store} is ${value} and must be ${must}: otherwise ${lost}`];
 }

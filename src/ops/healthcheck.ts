@@ -12,9 +12,17 @@ export function findProblem(internalPort: number, path: '/livez' | '/readyz'): P
     const request = get(url, { timeout: TIMEOUT_MS }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('end', () => resolve(response.statusCode === 200 ? undefined : `${url} answers ${response.statusCode}: ${Buffer.concat(chunks).toString()}`));
+      response.on('end', () =>
+        resolve(
+          response.statusCode === 200
+            ? undefined
+            : `${url} answers ${response.statusCode}: ${Buffer.concat(chunks).toString()}`,
+        ),
+      );
     });
     request.on('timeout', () => request.destroy(Object.assign(new Error(), { code: 'ETIMEDOUT' })));
-    request.on('error', (error: Error & { code?: string }) => resolve(`${url} does not answer (${error.code ?? error.message})`));
+    request.on('error', (error: Error & { code?: string }) =>
+      resolve(`${url} does not answer (${error.code ?? error.message})`),
+    );
   });
 }

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { UserError } from '../errors.ts';
+import { UserError } from '../user-error.ts';
 import type { Log } from '../log.ts';
+import { poll } from '../poll.ts';
 import { isForbidden } from '../redis/connections.ts';
 import type { Database } from '../store/database.ts';
 import { checkPacketSize, pendingMigrations } from '../store/migrations.ts';
@@ -33,21 +33,26 @@ export interface StartupCheckOptions {
  * Checks Redis and the schema until both are as they have to be, and then never again:
  * a later outage is answered where it is met, and must not take the whole fleet out of service.
  */
-export function startStartupCheck({ db, pingRedis, toleratesDeadDatabase, largestBody, unsafe, log }: StartupCheckOptions): StartupCheck {
-  const stopped = new AbortController();
+export function startStartupCheck({
+  db,
+  pingRedis,
+  toleratesDeadDatabase,
+  largestBody,
+  unsafe,
+  log,
+}: StartupCheckOptions): StartupCheck {
   let missing = ['starting'];
   const { promise: passed, resolve: pass } = Promise.withResolvers<void>();
-  void run();
+  const checking = poll(check);
 
-  async function run(): Promise<void> {
-    while (!stopped.signal.aborted) {
-      const away = [await redisProblem(), await schemaProblem()].filter((problem) => problem !== undefined);
-      const found = away.length > 0 ? away : await durabilityProblems();
-      if (found.join() !== missing.join()) log.info({ missing: found }, found.length === 0 ? 'Ready' : 'Not ready yet');
-      missing = found;
-      if (missing.length === 0) return pass();
-      await sleep(RETRY_MS, undefined, { signal: stopped.signal }).catch(() => {});
-    }
+  async function check(): Promise<number | undefined> {
+    const unreachable = [await redisProblem(), await schemaProblem()].filter((problem) => problem !== undefined);
+    const found = unreachable.length > 0 ? unreachable : await durabilityProblems();
+    if (found.join() !== missing.join()) log.info({ missing: found }, found.length === 0 ? 'Ready' : 'Not ready yet');
+    missing = found;
+    if (missing.length > 0) return RETRY_MS;
+    pass();
+    return undefined;
   }
 
   async function redisProblem(): Promise<string | undefined> {
@@ -64,7 +69,9 @@ export function startStartupCheck({ db, pingRedis, toleratesDeadDatabase, larges
     try {
       const pending = await pendingMigrations(db);
       await checkPacketSize(db, largestBody);
-      return pending.length === 0 ? undefined : `migrations are pending: ${pending.join(', ')} (run the role "migrate")`;
+      return pending.length === 0
+        ? undefined
+        : `migrations are pending: ${pending.join(', ')} (run the role "migrate")`;
     } catch (error) {
       if (error instanceof UserError) return error.message;
       if (isUnavailable(error) && toleratesDeadDatabase) return undefined;
@@ -81,7 +88,7 @@ export function startStartupCheck({ db, pingRedis, toleratesDeadDatabase, larges
     }
   }
 
-  return { missing: () => missing, passed, stop: () => stopped.abort() };
+  return { missing: () => missing, passed, stop: () => void checking.stop() };
 }
 
 function wrongPassword(error: unknown): boolean {

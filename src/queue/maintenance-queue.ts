@@ -14,7 +14,10 @@ const JOB_OPTIONS: JobsOptions = { removeOnComplete: true, removeOnFail: { count
 export type MaintenanceQueue = Queue;
 
 export function openMaintenanceQueue(connection: Redis, redisPrefix: string): MaintenanceQueue {
-  const queue = new Queue(MAINTENANCE_QUEUE, { ...queueOptions(connection, redisPrefix), defaultJobOptions: JOB_OPTIONS });
+  const queue = new Queue(MAINTENANCE_QUEUE, {
+    ...queueOptions(connection, redisPrefix),
+    defaultJobOptions: JOB_OPTIONS,
+  });
   // The connection reports its own errors.
   queue.on('error', () => {});
   return queue;

@@ -14,5 +14,8 @@ export async function readQueueDepth(queue: Queue, redis: Redis): Promise<QueueD
   ]);
   // One field: the data of a job may be megabytes.
   const since = next === undefined ? null : await redis.hget(queue.toKey(next), 'timestamp');
-  return { counts: { waiting, active, delayed, failed }, oldestWaitingSince: since === null ? undefined : Number(since) };
+  return {
+    counts: { waiting, active, delayed, failed },
+    oldestWaitingSince: since === null ? undefined : Number(since),
+  };
 }

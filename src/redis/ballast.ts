@@ -1,6 +1,8 @@
 import type { Redis } from 'ioredis';
 import { describeError, type Log } from '../log.ts';
-import { keepLooking, readMemory } from './memory.ts';
+import { poll, type Poll } from '../poll.ts';
+import { redisKeys } from './keys.ts';
+import { readMemory } from './memory.ts';
 
 const LOOK_MS = 1_000;
 
@@ -17,10 +19,11 @@ const SET_BELOW = 0.7;
 /**
  * Keeps a string in Redis that is there to be deleted. A Redis at its `maxmemory` refuses the commands by which
  * workers fetch jobs, so that it could never be emptied; DEL is never refused, and makes the room to begin with.
- * All workers keep the same one. Resolves after the first look, so that a worker which starts on a full Redis can go on.
+ * All workers keep the same one. Resolves after the first look, so that a worker which starts on a full Redis can go
+ * on.
  */
-export async function startBallast(redis: Redis, prefix: string, log: Log): Promise<{ stop(): void }> {
-  const key = ballastKey(prefix);
+export async function startBallast(redis: Redis, prefix: string, log: Log): Promise<Poll> {
+  const key = redisKeys(prefix).ballast;
 
   async function look(): Promise<number> {
     try {
@@ -36,7 +39,8 @@ export async function startBallast(redis: Redis, prefix: string, log: Log): Prom
     const { used, max } = await readMemory(redis);
     if (max === 0) return;
     if (used > FREE_ABOVE * max) {
-      if ((await redis.del(key)) > 0) log.warn({ used, max }, 'Redis is full: freed the ballast, so that workers can drain it');
+      if ((await redis.del(key)) > 0)
+        log.warn({ used, max }, 'Redis is full: freed the ballast, so that workers can drain it');
       return;
     }
     const wanted = Math.min(Math.floor(BALLAST_SHARE * max), BALLAST_MAX_BYTES);
@@ -49,9 +53,5 @@ export async function startBallast(redis: Redis, prefix: string, log: Log): Prom
   }
 
   await look();
-  return keepLooking(look);
-}
-
-export function ballastKey(prefix: string): string {
-  return `${prefix}:ballast`;
+  return poll(look);
 }

@@ -10,7 +10,8 @@ import { describeError, type Log } from '../log.ts';
  *   nothing is sent again by itself, because a refused capture must not appear later.
  * - `bulk` does so for large captures: a connection of their own, because small ones must not wait behind them.
  * - `cache` looks endpoints up and counts captures: the same, with less patience, as both come before the enqueuing.
- * - `live` is what the API's Socket.IO publishes by, if it ever does: it fails fast too, because it holds up local delivery.
+ * - `live` is what the API's Socket.IO publishes by, if it ever does: it fails fast too, because it holds up local
+ * delivery.
  * - `subscriber` and `worker` wait for Redis to come back, however long it takes.
  * A connection whose other end vanished without a word is given up after its socket time-out.
  */
@@ -66,7 +67,14 @@ function logOutages(redis: Redis, role: RedisRole, config: RedisConfig, log: Log
 }
 
 const LOST_CODES = new Set([
-  'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
 ]);
 
 /** Whether a connection was lost or could not be made, of which `openRedis` tells the log once an outage. */
@@ -92,7 +100,9 @@ export function isForbidden(error: unknown): boolean {
   return error instanceof Error && /unknown command|NOPERM|not allowed|disabled/i.test(error.message);
 }
 
-/** Whether Redis is there. Without it a worker can hand nothing back, and its jobs are taken over when their locks end. */
+/**
+ * Whether Redis is there. Without it a worker can hand nothing back, and its jobs are taken over when their locks end.
+ */
 export async function answers(redis: Redis): Promise<boolean> {
   return withDeadline(ANSWER_MS, redis.ping()).then(
     () => true,

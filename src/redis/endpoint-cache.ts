@@ -1,20 +1,18 @@
 import type { Redis } from 'ioredis';
 import { OutcomeUnknown } from '../deadline.ts';
-import { describeError, type Log } from '../log.ts';
+import { describeError } from '../log.ts';
 import { isUuid, newEndpointId } from '../domain/ids.ts';
+import { HOUR_MS } from '../domain/time.ts';
 import type { CaptureTarget } from '../store/endpoints.ts';
-import { announce, announcedKeys, endpointKeys, isTombstone, stopCaptures } from './endpoint-keys.ts';
-import { watchListening, type Listening } from './listening.ts';
-import { createLocalCopies } from './local-copies.ts';
+import { announce, isTombstone, stopCaptures } from './announcements.ts';
+import {
+  createEndpointCopies,
+  type CachedEndpoint,
+  type EndpointCopies,
+  type EndpointCopiesOptions,
+} from './endpoint-copies.ts';
+import { redisKeys, type RedisKeys } from './keys.ts';
 import { beginPlanChange, fillPlan, finishPlanChange } from './plan-copies.ts';
-
-/** How long a pod trusts its own copy if an announcement should get lost. */
-const LOCAL_TTL_MS = 5_000;
-const LOCAL_MAX = 20_000;
-
-/** A pod whose connection for announcements went silent relies on its copies for this long together at most. */
-const HEARTBEAT_MS = 1_000;
-const HEARTBEAT_TIMEOUT_MS = 2_000;
 
 /** Until the row is gone: should the delete's process die, captures go on after this. */
 const TENTATIVE_TOMBSTONE_SECONDS = 30;
@@ -23,15 +21,7 @@ const TENTATIVE_TOMBSTONE_SECONDS = 30;
 const UNSURE_MS = 5_000;
 
 /** Past its end an endpoint stays known for a while (410 rather than a look-up); then Redis may forget it. */
-const KEEP_AFTER_EXPIRY_MS = 48 * 3_600_000;
-
-/** What Redis holds of an endpoint; the owner's plan has a key of its own, because it changes alone. */
-interface CachedEndpoint {
-  id: string;
-  userId: string;
-  /** Unix milliseconds, null for a permanent endpoint. */
-  expiresAt: number | null;
-}
+const KEEP_AFTER_EXPIRY_MS = 48 * HOUR_MS;
 
 /** An endpoint as the capture path sees it. */
 export interface CachedTarget extends CachedEndpoint {
@@ -51,7 +41,7 @@ export interface EndpointCache {
    * the outcome is unknown for some seconds, until the database is asked again.
    * @throws what `remove` threw, or when Redis can't be told
    */
-  whileStopped<T>(target: NewTarget, remove: () => Promise<T>): Promise<T>;
+  withCapturesStopped<T>(target: NewTarget, remove: () => Promise<T>): Promise<T>;
   /** The plan that captures for a user go by; undefined when Redis doesn't know it. */
   findPlan(userId: string): Promise<string | undefined>;
   /** Removes the copy of a plan that is about to change in the database, see `plan-copies.ts`; returns a token. */
@@ -65,11 +55,8 @@ export interface EndpointCache {
 
 export type NewTarget = Pick<CaptureTarget, 'id' | 'userId' | 'expiresAt'>;
 
-export interface EndpointCacheOptions {
+export interface EndpointCacheOptions extends EndpointCopiesOptions {
   redis: Redis;
-  subscriber: Redis;
-  prefix: string;
-  log: Log;
   /** By id or alias. */
   findInDatabase: (key: string) => Promise<CaptureTarget | undefined>;
 }
@@ -83,11 +70,76 @@ export interface EndpointCacheOptions {
  * a look-up that read the row before the delete can't bring the endpoint back.
  */
 export function createEndpointCache(options: EndpointCacheOptions): EndpointCache {
-  const { redis, prefix, log, findInDatabase } = options;
-  const keys = endpointKeys(prefix);
-  const local = createLocal(options);
+  const { redis, prefix, log } = options;
+  const keys = redisKeys(prefix);
+  const local = createEndpointCopies(options);
+  const { find, findPlan } = createLookUp(options, local);
+
+  async function restore(target: NewTarget, mark: string, forMs: number): Promise<void> {
+    const key = keys.endpoint(target.id);
+    if ((await redis.get(key))?.endsWith(mark) !== true) return;
+    await redis.del(key);
+    await write(redis, keys, target, null, forMs);
+    await changed([key]);
+  }
+
+  async function changed(changedKeys: string[]): Promise<void> {
+    local.drop(changedKeys);
+    await announce(redis, prefix, changedKeys);
+  }
+
+  return {
+    find,
+    async created(target, alias) {
+      await write(redis, keys, target, alias);
+      await changed([keys.endpoint(target.id), ...(alias === null ? [] : [keys.alias(alias)])]);
+    },
+    async withCapturesStopped(target, remove) {
+      const key = keys.endpoint(target.id);
+      local.drop([key]);
+      // Its own mark: a delete that fails must not undo another one that succeeds.
+      const mark = newEndpointId();
+      await stopCaptures(redis, prefix, target.id, { mark, seconds: TENTATIVE_TOMBSTONE_SECONDS });
+      try {
+        const result = await remove();
+        await stopCaptures(redis, prefix, target.id).catch(() => {});
+        return result;
+      } catch (error) {
+        await restore(target, mark, error instanceof OutcomeUnknown ? UNSURE_MS : Infinity).catch(
+          (failure: unknown) => {
+            log.warn({ error: describeError(failure) }, 'Captures stay stopped for some seconds');
+          },
+        );
+        throw error;
+      }
+    },
+    findPlan,
+    beginPlanChange: (userId) => beginPlanChange(redis, prefix, userId),
+    async finishPlanChange(userId, token, plan) {
+      local.drop([keys.plan(userId)]);
+      await finishPlanChange(redis, prefix, userId, token, plan);
+      local.drop([keys.plan(userId)]);
+    },
+    isListening: () => local.listening.isUp(),
+    stop: () => local.listening.stop(),
+  };
+}
+
+/** Finds endpoints: in this process, otherwise in Redis, otherwise in the database. */
+function createLookUp({ redis, prefix, findInDatabase }: EndpointCacheOptions, local: EndpointCopies) {
+  const keys = redisKeys(prefix);
+
+  /** Without waiting, because each capture asks, and most find their endpoint here. */
+  function findLocally(key: string): CachedTarget | undefined {
+    const id = isUuid(key) ? key : local.aliases.peek(keys.alias(key));
+    const endpoint = id === undefined ? undefined : local.endpoints.peek(keys.endpoint(id));
+    const plan = endpoint === undefined ? undefined : local.plans.peek(keys.plan(endpoint.userId));
+    return endpoint === undefined || plan === undefined ? undefined : { ...endpoint, plan };
+  }
 
   async function find(key: string): Promise<CachedTarget | undefined> {
+    const known = findLocally(key);
+    if (known !== undefined) return known;
     const id = isUuid(key) ? key : await local.aliases.read(keys.alias(key), () => loadAlias(key));
     const endpoint = id === undefined ? undefined : await findById(id);
     if (endpoint === undefined) return undefined;
@@ -104,7 +156,7 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
     const id = await redis.get(keys.alias(alias));
     if (id !== null && (await findById(id)) !== undefined) return id;
     const target = await findInDatabase(alias);
-    if (target !== undefined) await write(target, alias);
+    if (target !== undefined) await write(redis, keys, target, alias);
     return target?.id;
   }
 
@@ -114,7 +166,7 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
     if (value === null) {
       const target = await findInDatabase(id);
       if (target === undefined) return undefined;
-      await Promise.all([write(target, null), fillPlan(redis, prefix, target.userId, target.plan)]);
+      await Promise.all([write(redis, keys, target, null), fillPlan(redis, prefix, target.userId, target.plan)]);
       // The answer is what Redis holds now: a delete that came meanwhile counts.
       value = await redis.get(key);
     }
@@ -135,98 +187,25 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
     return (await redis.get(keys.plan(userId))) ?? undefined;
   }
 
-  /** Writes only where nothing is. An alias may point to an endpoint that is gone, so that it is always written anew. */
-  async function write({ id, userId, expiresAt }: NewTarget, alias: string | null, forMs = Infinity): Promise<void> {
-    const endpoint: CachedEndpoint = { id, userId, expiresAt: expiresAt?.getTime() ?? null };
-    const json = JSON.stringify(endpoint);
-    const untilEnd = endpoint.expiresAt === null ? Infinity : Math.max(0, endpoint.expiresAt - Date.now());
-    const keepMs = Math.min(forMs, untilEnd + KEEP_AFTER_EXPIRY_MS);
-    const key = keys.endpoint(id);
-    await Promise.all([
-      keepMs === Infinity ? redis.set(key, json, 'NX') : redis.set(key, json, 'PX', keepMs, 'NX'),
-      alias !== null && redis.set(keys.alias(alias), id),
-    ]);
-  }
-
-  async function restore(target: NewTarget, mark: string, forMs: number): Promise<void> {
-    const key = keys.endpoint(target.id);
-    if ((await redis.get(key))?.endsWith(mark) !== true) return;
-    await redis.del(key);
-    await write(target, null, forMs);
-    await changed([key]);
-  }
-
-  async function changed(changedKeys: string[]): Promise<void> {
-    local.drop(changedKeys);
-    await announce(redis, prefix, changedKeys);
-  }
-
-  return {
-    find,
-    async created(target, alias) {
-      await write(target, alias);
-      await changed([keys.endpoint(target.id), ...(alias === null ? [] : [keys.alias(alias)])]);
-    },
-    async whileStopped(target, remove) {
-      const key = keys.endpoint(target.id);
-      local.drop([key]);
-      // Its own mark: a delete that fails must not undo another one that succeeds.
-      const mark = newEndpointId();
-      await stopCaptures(redis, prefix, target.id, { mark, seconds: TENTATIVE_TOMBSTONE_SECONDS });
-      try {
-        const result = await remove();
-        await stopCaptures(redis, prefix, target.id).catch(() => {});
-        return result;
-      } catch (error) {
-        await restore(target, mark, error instanceof OutcomeUnknown ? UNSURE_MS : Infinity).catch((failure: unknown) => {
-          log.warn({ error: describeError(failure) }, 'Captures stay stopped for some seconds');
-        });
-        throw error;
-      }
-    },
-    findPlan,
-    beginPlanChange: (userId) => beginPlanChange(redis, prefix, userId),
-    async finishPlanChange(userId, token, plan) {
-      local.drop([keys.plan(userId)]);
-      await finishPlanChange(redis, prefix, userId, token, plan);
-      local.drop([keys.plan(userId)]);
-    },
-    isListening: () => local.listening.isUp(),
-    stop: () => local.listening.stop(),
-  };
+  return { find, findPlan };
 }
 
-/** What this process holds itself, by keys of Redis; nothing while announcements do not reach it. */
-function createLocal({ subscriber, prefix, log }: EndpointCacheOptions) {
-  const { channel } = endpointKeys(prefix);
-  const mayKeep = (): boolean => listening.isUp();
-  const aliases = createLocalCopies<string>(LOCAL_MAX, LOCAL_TTL_MS, mayKeep);
-  const endpoints = createLocalCopies<CachedEndpoint>(LOCAL_MAX, LOCAL_TTL_MS, mayKeep);
-  const plans = createLocalCopies<string>(LOCAL_MAX, LOCAL_TTL_MS, mayKeep);
-  const all = [aliases, endpoints, plans];
-
-  function drop(changed: readonly string[]): void {
-    for (const key of changed) for (const copies of all) copies.drop(key);
-  }
-  function clear(): void {
-    for (const copies of all) copies.clear();
-  }
-  subscriber.on('message', (_channel, message) => {
-    const changed = announcedKeys(message);
-    if (changed === undefined) clear();
-    else drop(changed);
-  });
-  // What was announced while this process was not listening is unknown: it relies on Redis until it listens again.
-  const listening: Listening = watchListening({
-    subscriber,
-    listen: () => subscriber.subscribe(channel),
-    heartbeatMs: HEARTBEAT_MS,
-    timeoutMs: HEARTBEAT_TIMEOUT_MS,
-    onUp: clear,
-    onInterrupted: clear,
-    onForbidden(error) {
-      log.warn({ error: describeError(error) }, 'Cannot listen for endpoint changes; asking Redis each time');
-    },
-  });
-  return { aliases, endpoints, plans, drop, listening };
+/** Writes only where nothing is. An alias may point to an endpoint that is gone, so that it is always written anew. */
+async function write(
+  redis: Redis,
+  keys: RedisKeys,
+  target: NewTarget,
+  alias: string | null,
+  forMs = Infinity,
+): Promise<void> {
+  const { id, userId, expiresAt } = target;
+  const endpoint: CachedEndpoint = { id, userId, expiresAt: expiresAt?.getTime() ?? null };
+  const json = JSON.stringify(endpoint);
+  const untilEnd = endpoint.expiresAt === null ? Infinity : Math.max(0, endpoint.expiresAt - Date.now());
+  const keepMs = Math.min(forMs, untilEnd + KEEP_AFTER_EXPIRY_MS);
+  const key = keys.endpoint(id);
+  await Promise.all([
+    keepMs === Infinity ? redis.set(key, json, 'NX') : redis.set(key, json, 'PX', keepMs, 'NX'),
+    alias !== null && redis.set(keys.alias(alias), id),
+  ]);
 }

@@ -1,14 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { withDeadline } from '../deadline.ts';
+import { poll } from '../poll.ts';
 
 /** A holder that died is replaced after at most the sum of the first two. */
 const TTL_MS = 10_000;
 const RENEW_MS = 3_000;
 const ANSWER_MS = 2_000;
 
-/** Makes the lease ours, or longer; a lost answer is made good by the next call. KEYS: lease. ARGV: token, milliseconds. */
+/**
+ * Makes the lease ours, or longer; a lost answer is made good by the next call. KEYS: lease. ARGV: token, milliseconds.
+ */
 const HOLD = `
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
@@ -27,20 +29,15 @@ export interface Lease {
 /** Tries to get and to keep a lease until it is released; while Redis is away nobody holds it. */
 export function holdLease(redis: Redis, key: string): Lease {
   const token = randomUUID();
-  const released = new AbortController();
   let heldUntil = 0;
-  const running = run();
-
-  async function run(): Promise<void> {
-    while (!released.signal.aborted) {
-      // Counted from before the question, so that it ends here before it ends in Redis.
-      const end = performance.now() + TTL_MS;
-      const answer = await ask(HOLD, token, TTL_MS).catch(() => undefined);
-      if (answer === 1) heldUntil = end;
-      if (answer === 0) heldUntil = 0;
-      await sleep(RENEW_MS, undefined, { signal: released.signal }).catch(() => {});
-    }
-  }
+  const renewing = poll(async () => {
+    // Counted from before the question, so that it ends here before it ends in Redis.
+    const end = performance.now() + TTL_MS;
+    const answer = await ask(HOLD, token, TTL_MS).catch(() => undefined);
+    if (answer === 1) heldUntil = end;
+    if (answer === 0) heldUntil = 0;
+    return RENEW_MS;
+  });
 
   function ask(script: string, ...args: (string | number)[]): Promise<unknown> {
     return withDeadline(ANSWER_MS, redis.eval(script, 1, key, ...args));
@@ -49,8 +46,7 @@ export function holdLease(redis: Redis, key: string): Lease {
   return {
     held: () => performance.now() < heldUntil,
     async release() {
-      released.abort();
-      await running;
+      await renewing.stop();
       heldUntil = 0;
       await ask(RELEASE, token).catch(() => {});
     },

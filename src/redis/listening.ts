@@ -44,7 +44,10 @@ export function watchListening(options: ListeningOptions): Listening {
   const listen = (): Promise<unknown> => withDeadline(timeoutMs, options.listen());
   async function check(): Promise<void> {
     const own = (latest = {});
-    const error = await listen().then(() => undefined, (thrown: unknown) => thrown ?? new Error('refused'));
+    const error = await listen().then(
+      () => undefined,
+      (thrown: unknown) => thrown ?? new Error('refused'),
+    );
     if (stopped || latest !== own) return;
     latest = undefined;
     if (error !== undefined) return lose(error);

@@ -1,6 +1,7 @@
 import { createShardedAdapter } from '@socket.io/redis-adapter';
 import type { Redis } from 'ioredis';
 import { describeError, type Log } from '../log.ts';
+import { redisKeys } from './keys.ts';
 import { watchListening, type Listening } from './listening.ts';
 
 /** What a Socket.IO server takes as its `adapter`. */
@@ -9,9 +10,12 @@ type LiveAdapter = ReturnType<typeof createShardedAdapter>;
 const HEARTBEAT_MS = 5_000;
 const HEARTBEAT_TIMEOUT_MS = 3_000;
 
-/** The adapter of a process with sockets: a room has a Redis channel of its own, which only processes with members of the room listen to. */
+/**
+ * The adapter of a process with sockets: a room has a Redis channel of its own, which only processes with members of
+ * the room listen to.
+ */
 export function liveAdapter(publisher: Redis, subscriber: Redis, prefix: string): LiveAdapter {
-  return createShardedAdapter(publisher, subscriber, { channelPrefix: channelPrefix(prefix) });
+  return createShardedAdapter(publisher, subscriber, { channelPrefix: redisKeys(prefix).live });
 }
 
 /**
@@ -20,14 +24,19 @@ export function liveAdapter(publisher: Redis, subscriber: Redis, prefix: string)
  *
  * @param publish what the adapter calls SPUBLISH by
  */
-export function publishingAdapter(publish: (channel: string, message: string | Buffer) => Promise<unknown>, prefix: string): LiveAdapter {
+export function publishingAdapter(
+  publish: (channel: string, message: string | Buffer) => Promise<unknown>,
+  prefix: string,
+): LiveAdapter {
   const listensToNothing = { on() {}, ssubscribe() {}, sunsubscribe() {} };
-  return createShardedAdapter({ spublish: publish }, listensToNothing, { channelPrefix: channelPrefix(prefix) });
+  return createShardedAdapter({ spublish: publish }, listensToNothing, { channelPrefix: redisKeys(prefix).live });
 }
 
 /** Those of the rooms that have members on any process. */
 export async function watchedRooms(redis: Redis, prefix: string, rooms: readonly string[]): Promise<Set<string>> {
-  const reply = (await redis.call('PUBSUB', 'SHARDNUMSUB', ...rooms.map((room) => channelOf(prefix, room)))) as (string | number)[];
+  const reply = (await redis.call('PUBSUB', 'SHARDNUMSUB', ...rooms.map((room) => channelOf(prefix, room)))) as (
+    string | number
+  )[];
   // Channels and their numbers of subscribers in turn, in the order of the question.
   return new Set(rooms.filter((_room, i) => Number(reply[2 * i + 1]) > 0));
 }
@@ -38,10 +47,18 @@ export async function watchedRooms(redis: Redis, prefix: string, rooms: readonly
  */
 export function watchSubscriber(subscriber: Redis, prefix: string, log: Log, onInterrupted: () => void): Listening {
   let stopped = false;
-  catchRejections(subscriber, (error) => stopped || log.error({ error: describeError(error) }, 'Cannot listen for live events; Redis 7 or later is needed, and its ACL has to allow ssubscribe on our prefix'));
+  catchRejections(
+    subscriber,
+    (error) =>
+      stopped ||
+      log.error(
+        { error: describeError(error) },
+        'Cannot listen for live events; Redis 7 or later is needed, and its ACL has to allow ssubscribe on our prefix',
+      ),
+  );
   const listening = watchListening({
     subscriber,
-    listen: () => subscriber.ssubscribe(`${channelPrefix(prefix)}#listening`),
+    listen: () => subscriber.ssubscribe(`${redisKeys(prefix).live}#listening`),
     heartbeatMs: HEARTBEAT_MS,
     timeoutMs: HEARTBEAT_TIMEOUT_MS,
     onInterrupted,
@@ -69,10 +86,5 @@ function catchRejections(subscriber: Redis, onError: (error: unknown) => void): 
 
 /** As the adapter of this version names it. */
 function channelOf(prefix: string, room: string): string {
-  return `${channelPrefix(prefix)}#/#${room}#`;
-}
-
-/** Every key and channel of an installation begins with its prefix. */
-function channelPrefix(prefix: string): string {
-  return `${prefix}:live`;
+  return `${redisKeys(prefix).live}#/#${room}#`;
 }

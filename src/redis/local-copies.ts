@@ -5,7 +5,9 @@ import { LRUCache } from 'lru-cache';
  * that is not kept; announcements of other keys cost it nothing.
  */
 export interface LocalCopies<V extends {}> {
-  /** The copy, or else what `load` answers. */
+  /** The copy, if there is one. */
+  peek(key: string): V | undefined;
+  /** The copy, otherwise what `load` answers. */
   read(key: string, load: () => Promise<V | undefined>): Promise<V | undefined>;
   drop(key: string): void;
   clear(): void;
@@ -34,6 +36,7 @@ export function createLocalCopies<V extends {}>(max: number, ttlMs: number, mayK
   }
 
   return {
+    peek: (key) => copies.get(key),
     read,
     drop(key) {
       copies.delete(key);

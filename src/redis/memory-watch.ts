@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { Log } from '../log.ts';
+import { poll, type Poll } from '../poll.ts';
 import { isForbidden } from './connections.ts';
-import { keepLooking, readMemory } from './memory.ts';
+import { readMemory } from './memory.ts';
 
 const LOOK_MS = 250;
 
@@ -11,12 +12,11 @@ const LOOK_UNLIMITED_MS = 5_000;
 /** So far below the mark captures are taken again, so that the answer does not change with every batch. */
 const RESUME_PERCENT_BELOW = 10;
 
-export interface MemoryWatch {
+export interface MemoryWatch extends Poll {
   /** Redis' memory in use as a share of its `maxmemory`; 0 when that is unlimited or not known yet. */
   ratio(): number;
   /** Whether captures have to be refused. */
   refusing(): boolean;
-  stop(): void;
 }
 
 export interface MemoryWatchOptions {
@@ -33,7 +33,7 @@ export interface MemoryWatchOptions {
 export function startMemoryWatch({ redis, refusePercent, log }: MemoryWatchOptions): MemoryWatch {
   let ratio = 0;
   let refusing = false;
-  let told = false;
+  let warned = false;
 
   async function look(): Promise<number> {
     try {
@@ -44,8 +44,11 @@ export function startMemoryWatch({ redis, refusePercent, log }: MemoryWatchOptio
     } catch (error) {
       // Without Redis no capture is taken anyhow; what was known last holds until it is back.
       if (!isForbidden(error)) return LOOK_MS;
-      if (!told) log.warn('Redis does not tell how full it is, because INFO is forbidden to us (ACL +info): captures go on until it refuses them itself');
-      told = true;
+      if (!warned)
+        log.warn(
+          'Redis does not tell how full it is, because INFO is forbidden to us (ACL +info): captures go on until it refuses them itself',
+        );
+      warned = true;
       return LOOK_UNLIMITED_MS;
     }
   }
@@ -54,12 +57,15 @@ export function startMemoryWatch({ redis, refusePercent, log }: MemoryWatchOptio
     const percent = ratio * 100;
     if (!refusing && percent > refusePercent) {
       refusing = true;
-      log.warn({ percent: Math.round(percent), refusePercent }, 'Redis is nearly full: refusing captures until workers have made room');
+      log.warn(
+        { percent: Math.round(percent), refusePercent },
+        'Redis is nearly full: refusing captures until workers have made room',
+      );
     } else if (refusing && percent < refusePercent - RESUME_PERCENT_BELOW) {
       refusing = false;
       log.info({ percent: Math.round(percent) }, 'Redis has room again: taking captures');
     }
   }
 
-  return { ratio: () => ratio, refusing: () => refusing, ...keepLooking(look) };
+  return { ratio: () => ratio, refusing: () => refusing, ...poll(look) };
 }

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 
 /** Bytes; `max` 0 = unlimited. */
@@ -15,17 +14,4 @@ export async function readMemory(redis: Redis): Promise<Memory> {
 
 function numberOf(info: string, name: string): number {
   return Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
-}
-
-/** Calls `look` again and again, with the pause in milliseconds that it answers, until `stop`. It never throws. */
-export function keepLooking(look: () => Promise<number>): { stop(): void } {
-  const stopped = new AbortController();
-  void run();
-  async function run(): Promise<void> {
-    while (!stopped.signal.aborted) {
-      const pauseMs = await look();
-      await sleep(pauseMs, undefined, { signal: stopped.signal, ref: false }).catch(() => {});
-    }
-  }
-  return { stop: () => stopped.abort() };
 }

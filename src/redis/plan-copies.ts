@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { announce, endpointKeys } from './endpoint-keys.ts';
+import { announce } from './announcements.ts';
+import { redisKeys } from './keys.ts';
 
 /** Far longer than a transaction of the database may take: its outcome is certain when this ends. */
 const CHANGE_SECONDS = 60;
@@ -37,9 +38,15 @@ export async function beginPlanChange(redis: Redis, prefix: string, userId: stri
 }
 
 /** Puts the copy back after the commit, unless another change has begun since, and announces it. */
-export async function finishPlanChange(redis: Redis, prefix: string, userId: string, token: string, plan: string): Promise<void> {
+export async function finishPlanChange(
+  redis: Redis,
+  prefix: string,
+  userId: string,
+  token: string,
+  plan: string,
+): Promise<void> {
   await redis.eval(FINISH, 2, ...planKeys(prefix, userId), token, plan);
-  await announce(redis, prefix, [endpointKeys(prefix).plan(userId)]);
+  await announce(redis, prefix, [redisKeys(prefix).plan(userId)]);
 }
 
 /** Copies what the database said, where there is no copy and no change under way. */
@@ -59,17 +66,22 @@ export interface UserPlan {
  */
 export async function removeWrongPlans(redis: Redis, prefix: string, users: readonly UserPlan[]): Promise<Set<string>> {
   if (users.length === 0) return new Set();
-  const keys = endpointKeys(prefix);
+  const keys = redisKeys(prefix);
   const copies = await redis.mget(users.map(({ userId }) => keys.plan(userId)));
   const wrong = users
     .map((user, i) => ({ ...user, copy: copies[i] ?? null }))
     .filter(({ plan, copy }) => copy !== null && copy !== plan);
   await Promise.all(wrong.map(({ userId, copy }) => redis.eval(REMOVE, 1, keys.plan(userId), copy as string)));
-  if (wrong.length > 0) await announce(redis, prefix, wrong.map(({ userId }) => keys.plan(userId)));
+  if (wrong.length > 0)
+    await announce(
+      redis,
+      prefix,
+      wrong.map(({ userId }) => keys.plan(userId)),
+    );
   return new Set(wrong.map(({ userId }) => userId));
 }
 
 function planKeys(prefix: string, userId: string): [string, string] {
-  const keys = endpointKeys(prefix);
+  const keys = redisKeys(prefix);
   return [keys.plan(userId), keys.planChange(userId)];
 }

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
-import { utcDay } from '../domain/time.ts';
+import { DAY_MS, utcDay } from '../domain/time.ts';
+import { redisKeys, type RedisKeys } from './keys.ts';
 import { withScripts } from './quota-scripts.ts';
 
 /** A reservation older than this was either enqueued, or never will be. */
@@ -54,8 +55,12 @@ interface Pending {
 }
 
 /** @param findUsage the database's count of a user's accepted captures on a UTC day */
-export function createQuota(redis: Redis, prefix: string, findUsage: (userId: string, day: string) => Promise<number>): Quota {
-  const keys = quotaKeys(prefix);
+export function createQuota(
+  redis: Redis,
+  prefix: string,
+  findUsage: (userId: string, day: string) => Promise<number>,
+): Quota {
+  const keys = redisKeys(prefix);
   const scripts = withScripts(redis);
   const settled: string[] = [];
 
@@ -65,9 +70,9 @@ export function createQuota(redis: Redis, prefix: string, findUsage: (userId: st
     const users = requests.map(({ userId }) => userId);
     const reply = await scripts.hookbayReserve(
       2 + users.length,
-      keys.pending,
-      keys.since,
-      ...users.map(keys.user),
+      keys.quotaPending,
+      keys.quotaSince,
+      ...users.map(keys.quotaOfUser),
       batchId,
       JSON.stringify(users),
       JSON.stringify(done),
@@ -85,7 +90,7 @@ export function createQuota(redis: Redis, prefix: string, findUsage: (userId: st
   /** The worker keeps the same count in the database, in the transaction that stores the captures. */
   async function seed(userId: string, now: number): Promise<void> {
     const used = await findUsage(userId, utcDay(now));
-    await scripts.hookbaySeed(1, keys.user(userId), Math.floor(now / 86_400_000), used);
+    await scripts.hookbaySeed(1, keys.quotaOfUser(userId), Math.floor(now / DAY_MS), used);
   }
 
   return {
@@ -93,7 +98,7 @@ export function createQuota(redis: Redis, prefix: string, findUsage: (userId: st
     prepare: (userId) => seed(userId, Date.now()),
     settle: (batchId) => void settled.push(batchId),
     async refund(batchId) {
-      const note = await redis.hget(keys.pending, batchId);
+      const note = await redis.hget(keys.quotaPending, batchId);
       if (note !== null) await takeBack(redis, keys, batchId, JSON.parse(note) as Pending);
     },
   };
@@ -115,41 +120,49 @@ export async function reconcileQuota(
   discard: (batchId: string) => Promise<void>,
   pendingMs = PENDING_MS,
 ): Promise<number> {
-  const keys = quotaKeys(prefix);
+  const keys = redisKeys(prefix);
   const [seconds] = (await redis.time()) as unknown as [string | number, string | number];
   let returned = 0;
   let cursor = '0';
   do {
-    const [next, entries] = await redis.hscan(keys.pending, cursor, 'COUNT', RECONCILE_CHUNK);
+    const [next, entries] = await redis.hscan(keys.quotaPending, cursor, 'COUNT', RECONCILE_CHUNK);
     cursor = next;
     const old = pairsOf(entries).filter(([, { at }]) => at <= Number(seconds) * 1000 - pendingMs);
     if (old.length === 0) continue;
     const kept = await isKept(old.map(([batchId]) => batchId));
     for (const [batchId, pending] of old) {
       if (kept.has(batchId)) {
-        await redis.hdel(keys.pending, batchId);
+        await redis.hdel(keys.quotaPending, batchId);
         continue;
       }
       await discard(batchId);
-      if (await takeBack(redis, keys, batchId, pending)) returned += pending.grants.reduce((sum, count) => sum + count, 0);
+      if (await takeBack(redis, keys, batchId, pending))
+        returned += pending.grants.reduce((sum, count) => sum + count, 0);
     }
   } while (cursor !== '0');
   return returned;
 }
 
-async function takeBack(redis: Redis, keys: ReturnType<typeof quotaKeys>, batchId: string, { day, users, grants }: Pending): Promise<boolean> {
-  return (await withScripts(redis).hookbayRefund(1 + users.length, keys.pending, ...users.map(keys.user), batchId, day, ...grants)) === 1;
+async function takeBack(
+  redis: Redis,
+  keys: RedisKeys,
+  batchId: string,
+  { day, users, grants }: Pending,
+): Promise<boolean> {
+  return (
+    (await withScripts(redis).hookbayRefund(
+      1 + users.length,
+      keys.quotaPending,
+      ...users.map(keys.quotaOfUser),
+      batchId,
+      day,
+      ...grants,
+    )) === 1
+  );
 }
 
 function pairsOf(entries: string[]): [string, Pending][] {
-  return entries.flatMap((value, i): [string, Pending][] => (i % 2 === 0 ? [[value, JSON.parse(entries[i + 1] as string) as Pending]] : []));
-}
-
-/** In one Redis Cluster slot, because one script touches them all. */
-function quotaKeys(prefix: string) {
-  return {
-    pending: `{${prefix}}:quota:pending`,
-    since: `{${prefix}}:quota:since`,
-    user: (userId: string): string => `{${prefix}}:quota:user:${userId}`,
-  };
+  return entries.flatMap((value, i): [string, Pending][] =>
+    i % 2 === 0 ? [[value, JSON.parse(entries[i + 1] as string) as Pending]] : [],
+  );
 }

@@ -21,7 +21,8 @@ const INSERT_SIZES = [64, 16, 4, 1] as const;
 const INSERT_MAX_BYTES = 4 * 1024 * 1024;
 
 const ROW = '(?,?,?,?,?,?,?,?,?,?)';
-const INSERT = 'INSERT INTO requests (id, endpoint_id, seq, method, target, raw_headers, ip, size, is_utf8, body) VALUES ';
+const INSERT =
+  'INSERT INTO requests (id, endpoint_id, seq, method, target, raw_headers, ip, size, is_utf8, body) VALUES ';
 
 /** @throws a duplicate-key error when one of the batches is stored already */
 export async function insertBatchIds(connection: Connection, batchIds: readonly string[]): Promise<void> {
@@ -29,14 +30,21 @@ export async function insertBatchIds(connection: Connection, batchIds: readonly 
 }
 
 /** Those of the batches that are stored already. */
-export async function findStoredBatches(connection: Pool | Connection, batchIds: readonly string[]): Promise<Set<string>> {
-  const [rows] = await connection.query<RowDataPacket[]>('SELECT id FROM capture_batches WHERE id IN (?)', [batchIds.map(idToBytes)]);
+export async function findStoredBatches(
+  connection: Pool | Connection,
+  batchIds: readonly string[],
+): Promise<Set<string>> {
+  const [rows] = await connection.query<RowDataPacket[]>('SELECT id FROM capture_batches WHERE id IN (?)', [
+    batchIds.map(idToBytes),
+  ]);
   return new Set(rows.map((row) => bytesToId(row['id'] as Buffer)));
 }
 
 /** Places of captures in their endpoints' sequences; those that are gone are missing. */
 export async function findSequence(pool: Pool, captureIds: readonly string[]): Promise<Map<string, number>> {
-  const [rows] = await pool.query<RowDataPacket[]>('SELECT id, seq FROM requests WHERE id IN (?)', [captureIds.map(idToBytes)]);
+  const [rows] = await pool.query<RowDataPacket[]>('SELECT id, seq FROM requests WHERE id IN (?)', [
+    captureIds.map(idToBytes),
+  ]);
   return new Map(rows.map((row) => [bytesToId(row['id'] as Buffer), row['seq'] as number]));
 }
 
@@ -50,7 +58,10 @@ export async function isStored(connection: Connection, id: string): Promise<bool
  * Locks the endpoints in key order until the transaction ends, and returns how many
  * captures each has had. Endpoints that are gone are missing from the result.
  */
-export async function lockEndpoints(connection: Connection, endpointIds: readonly string[]): Promise<Map<string, number>> {
+export async function lockEndpoints(
+  connection: Connection,
+  endpointIds: readonly string[],
+): Promise<Map<string, number>> {
   const sorted = endpointIds.toSorted().map(idToBytes);
   const [rows] = await connection.query<RowDataPacket[]>(
     'SELECT id, request_count FROM endpoints FORCE INDEX (PRIMARY) WHERE id IN (?) ORDER BY id FOR UPDATE',
@@ -61,7 +72,7 @@ export async function lockEndpoints(connection: Connection, endpointIds: readonl
 
 /** @throws the database's refusal of one of the rows, without telling which */
 export async function insertRequests(connection: Connection, captures: readonly NumberedCapture[]): Promise<void> {
-  for (let start = 0; start < captures.length; ) {
+  for (let start = 0; start < captures.length;) {
     const size = insertSize(captures, start);
     const values = captures.slice(start, start + size).flatMap(rowOf);
     await connection.execute(INSERT + Array<string>(size).fill(ROW).join(','), values);
@@ -95,7 +106,9 @@ export async function addUsage(
   connection: Connection,
   usage: readonly { userId: string; day: string; count: number }[],
 ): Promise<void> {
-  const sorted = usage.toSorted((a, b) => (a.userId < b.userId ? -1 : a.userId > b.userId ? 1 : a.day < b.day ? -1 : 1));
+  const sorted = usage.toSorted((a, b) =>
+    a.userId < b.userId ? -1 : a.userId > b.userId ? 1 : a.day < b.day ? -1 : 1,
+  );
   await connection.query(
     'INSERT INTO daily_usage (user_id, day, accepted) VALUES ? ON DUPLICATE KEY UPDATE accepted = accepted + VALUES(accepted)',
     [sorted.map(({ userId, day, count }) => [userKey(userId), day, count])],

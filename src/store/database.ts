@@ -33,13 +33,17 @@ const QUEUE_LIMIT = 500;
 const TRANSACTION_DEADLINE_MS = 20_000;
 const ROLLBACK_DEADLINE_MS = 2_000;
 
-/** Far beyond what a statement takes. A server that vanished without a word would leave a pool full of connections that wait for it. */
+/**
+ * Far beyond what a statement takes. A server that vanished without a word would leave a pool full of connections that
+ * wait for it.
+ */
 const SILENCE_MS = 20_000;
 
 /**
  * Opens lazily: no connection is made before the first query, so that a dead database stops nobody from starting.
  *
- * @param silenceMs after which a connection is given up that carries nothing, whether a statement waits on it or not; 0 = never
+ * @param silenceMs after which a connection is given up that carries nothing, whether a statement waits on it or not; 0
+ * = never
  */
 export function openDatabase(config: MysqlConfig, silenceMs = SILENCE_MS): Database {
   const pool = createPool({
@@ -64,7 +68,11 @@ export function openDatabase(config: MysqlConfig, silenceMs = SILENCE_MS): Datab
   });
   pool.on('connection', (connection) => {
     const raw = connection as unknown as CallbackConnection & { stream: Socket };
-    raw.stream.setTimeout(silenceMs, () => raw.stream.destroy(Object.assign(new Error(`the database said nothing for ${silenceMs} ms`), { code: 'ETIMEDOUT' })));
+    raw.stream.setTimeout(silenceMs, () =>
+      raw.stream.destroy(
+        Object.assign(new Error(`the database said nothing for ${silenceMs} ms`), { code: 'ETIMEDOUT' }),
+      ),
+    );
     // A connection without this session is worse than none: it is closed, and its user sees a lost connection.
     for (const statement of SESSION) raw.query(statement, (error) => error && raw.destroy());
   });
@@ -95,7 +103,11 @@ interface PoolInternals {
 }
 
 function poolState(pool: Pool): ReturnType<Database['connections']> {
-  const { _allConnections: all, _freeConnections: free, _connectionQueue: queue } = pool.pool as unknown as PoolInternals;
+  const {
+    _allConnections: all,
+    _freeConnections: free,
+    _connectionQueue: queue,
+  } = pool.pool as unknown as PoolInternals;
   return { open: all.length, idle: free.length, waiting: queue.length };
 }
 

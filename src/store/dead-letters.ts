@@ -24,7 +24,11 @@ export interface DeadLetter {
 }
 
 /** Keeps refused captures whole, so that an operator can replay them once the cause is gone. */
-export async function insertDeadLetters(connection: Connection, refused: readonly RefusedCapture[], now: Date): Promise<void> {
+export async function insertDeadLetters(
+  connection: Connection,
+  refused: readonly RefusedCapture[],
+  now: Date,
+): Promise<void> {
   for (const { capture, batchId, errorCode } of refused) {
     await connection.execute(
       // A capture may be refused again, under another batch.
@@ -45,7 +49,14 @@ export async function insertDeadLetters(connection: Connection, refused: readonl
 
 /** Dead letters of all owners or of one endpoint, in order of arrival: the first `limit` of them. */
 export async function listDeadLetters(db: Knex, endpointId: string | undefined, limit: number): Promise<DeadLetter[]> {
-  const columns = ['id', 'endpoint_id', 'user_id', 'error_code', 'created_at', db.raw('OCTET_LENGTH(capture) AS bytes')];
+  const columns = [
+    'id',
+    'endpoint_id',
+    'user_id',
+    'error_code',
+    'created_at',
+    db.raw('OCTET_LENGTH(capture) AS bytes'),
+  ];
   const rows: ListedRow[] = await ofEndpoint(db, endpointId).orderBy('id').limit(limit).select(columns);
   return rows.map((row) => ({
     id: bytesToId(row.id),
@@ -76,8 +87,12 @@ export async function nextDeadLetters(db: Knex, after: string | undefined, limit
 
 /** The capture in a dead letter, which stays locked until the transaction ends; undefined when there is none. */
 export async function lockDeadLetter(connection: Connection, id: string): Promise<DecodedCapture | undefined> {
-  const [[row]] = await connection.query<RowDataPacket[]>('SELECT capture FROM dead_letters WHERE id = ? FOR UPDATE', [idToBytes(id)]);
-  return row === undefined ? undefined : decodeCapture(JSON.parse((row['capture'] as Buffer).toString('utf8')) as EncodedCapture);
+  const [[row]] = await connection.query<RowDataPacket[]>('SELECT capture FROM dead_letters WHERE id = ? FOR UPDATE', [
+    idToBytes(id),
+  ]);
+  return row === undefined
+    ? undefined
+    : decodeCapture(JSON.parse((row['capture'] as Buffer).toString('utf8')) as EncodedCapture);
 }
 
 export async function removeDeadLetter(connection: Connection, id: string): Promise<void> {

@@ -1,11 +1,24 @@
 import type { Knex } from 'knex';
 import { OutcomeUnknown } from '../deadline.ts';
-import { conflict, forbidden } from '../errors.ts';
-import type { EndpointRow } from '../domain/endpoint.ts';
+import type { Endpoint } from '../domain/endpoint.ts';
 import type { Plan } from '../plans.ts';
 import { bytesToId, idToBytes, isUuid } from '../domain/ids.ts';
 import { isDuplicateKey } from './sql-errors.ts';
 import { lockUser, userIdOf, userKey } from './users.ts';
+
+/** A row of `endpoints`. */
+interface EndpointRow {
+  id: Buffer;
+  user_id: Buffer;
+  alias: string | null;
+  is_permanent: number;
+  expires_at: Date | null;
+  request_count: number;
+  stored_count: number;
+  last_request_at: Date | null;
+  created_at: Date;
+  updated_at: Date;
+}
 
 export interface NewEndpoint {
   id: string;
@@ -15,6 +28,23 @@ export interface NewEndpoint {
   expiresAt: Date | null;
   now: Date;
   plan: Plan;
+}
+
+/** Somebody has the alias, which is the message, already. */
+export class AliasTaken extends Error {}
+
+/** The user holds as many as the plan allows. */
+export class TooManyEndpoints extends Error {
+  readonly max: number;
+  readonly held: number;
+  readonly kind: 'endpoints' | 'permanent endpoints';
+
+  constructor(kind: TooManyEndpoints['kind'], max: number, held: number) {
+    super(`${held} ${kind} of ${max}`);
+    this.kind = kind;
+    this.max = max;
+    this.held = held;
+  }
 }
 
 /** What the capture path has to know of an endpoint. */
@@ -29,9 +59,9 @@ export interface CaptureTarget {
  * Creates an endpoint. The user's row is locked until the end, so that concurrent creates can't pass
  * the plan's numbers together.
  *
- * @throws HttpError 403 over one of the plan's numbers, 409 when the alias is taken
+ * @throws TooManyEndpoints, AliasTaken
  */
-export async function insertEndpoint(db: Knex, endpoint: NewEndpoint): Promise<EndpointRow> {
+export async function insertEndpoint(db: Knex, endpoint: NewEndpoint): Promise<Endpoint> {
   const { id, userId, alias, permanent, expiresAt, now, plan } = endpoint;
   const row: EndpointRow = {
     id: idToBytes(id),
@@ -49,20 +79,25 @@ export async function insertEndpoint(db: Knex, endpoint: NewEndpoint): Promise<E
     await db.transaction(async (trx) => {
       await lockUser(trx, userId, plan.name, now);
       await checkNumber(plan.endpoints, 'endpoints', () => countEndpoints(trx, userId, now));
-      if (permanent) await checkNumber(plan.permanentEndpoints, 'permanent endpoints', () => countPermanent(trx, userId));
+      if (permanent)
+        await checkNumber(plan.permanentEndpoints, 'permanent endpoints', () => countPermanent(trx, userId));
       await trx('endpoints').insert(row);
     });
   } catch (error) {
-    if (isDuplicateKey(error)) throw conflict(`The alias "${alias}" is taken`);
+    if (isDuplicateKey(error)) throw new AliasTaken(alias ?? '');
     throw error;
   }
-  return row;
+  return endpointOf(row);
 }
 
-async function checkNumber(max: number | null, what: string, count: () => Promise<number>): Promise<void> {
+async function checkNumber(
+  max: number | null,
+  kind: TooManyEndpoints['kind'],
+  count: () => Promise<number>,
+): Promise<void> {
   if (max === null) return;
   const held = await count();
-  if (held >= max) throw forbidden(`Your plan allows ${max} ${what}, and you have ${held}`);
+  if (held >= max) throw new TooManyEndpoints(kind, max, held);
 }
 
 async function countPermanent(db: Knex, userId: string): Promise<number> {
@@ -94,10 +129,10 @@ export async function listEndpoints(
   userId: string,
   now: Date,
   { limit, offset, before }: EndpointPage,
-): Promise<EndpointRow[] | undefined> {
-  const last = before === undefined ? undefined : await findEndpoint(db, userId, before);
+): Promise<Endpoint[] | undefined> {
+  const last = before === undefined ? undefined : await findRow(db, userId, before);
   if (before !== undefined && last === undefined) return undefined;
-  return living(db, userId, now, db.raw('endpoints FORCE INDEX (endpoints_user)'))
+  const rows = await living(db, userId, now, db.raw('endpoints FORCE INDEX (endpoints_user)'))
     .modify((query) => {
       if (last !== undefined) {
         void query.andWhere('created_at', '<=', last.created_at).andWhere((where) => {
@@ -105,10 +140,14 @@ export async function listEndpoints(
         });
       }
     })
-    .orderBy([{ column: 'created_at', order: 'desc' }, { column: 'id', order: 'desc' }])
+    .orderBy([
+      { column: 'created_at', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ])
     .limit(limit)
     .offset(offset)
     .select<EndpointRow[]>('*');
+  return rows.map(endpointOf);
 }
 
 function living(db: Knex, userId: string, now: Date, table: string | Knex.Raw = 'endpoints'): Knex.QueryBuilder {
@@ -120,8 +159,15 @@ function living(db: Knex, userId: string, now: Date, table: string | Knex.Raw = 
 }
 
 /** A user's endpoint, expired or not; undefined when there is none or it is somebody else's. */
-export async function findEndpoint(db: Knex, userId: string, id: string): Promise<EndpointRow | undefined> {
-  return db<EndpointRow>('endpoints').where({ id: idToBytes(id), user_id: userKey(userId) }).first();
+export async function findEndpoint(db: Knex, userId: string, id: string): Promise<Endpoint | undefined> {
+  const row = await findRow(db, userId, id);
+  return row === undefined ? undefined : endpointOf(row);
+}
+
+async function findRow(db: Knex, userId: string, id: string): Promise<EndpointRow | undefined> {
+  return db<EndpointRow>('endpoints')
+    .where({ id: idToBytes(id), user_id: userKey(userId) })
+    .first();
 }
 
 /**
@@ -144,9 +190,13 @@ export async function removeEndpoint(db: Knex, userId: string, id: string, now: 
   } catch (error) {
     if (!committing) throw error;
     // A lock, so that the answer waits for a commit that is still under way.
-    const left = await db('endpoints').where(key).forUpdate().first('id').catch((cause: unknown) => {
-      throw new OutcomeUnknown('whether the endpoint is deleted is not known', { cause });
-    });
+    const left = await db('endpoints')
+      .where(key)
+      .forUpdate()
+      .first('id')
+      .catch((cause: unknown) => {
+        throw new OutcomeUnknown('whether the endpoint is deleted is not known', { cause });
+      });
     if (left !== undefined) throw error;
     return true;
   }
@@ -176,4 +226,19 @@ function targetRows(db: Knex): Knex.QueryBuilder<object, TargetRow[]> {
 
 function targetOf({ id, user_id: userId, plan, expires_at: expiresAt }: TargetRow): CaptureTarget {
   return { id: bytesToId(id), userId: userIdOf(userId), plan, expiresAt };
+}
+
+function endpointOf(row: EndpointRow): Endpoint {
+  return {
+    id: bytesToId(row.id),
+    userId: userIdOf(row.user_id),
+    alias: row.alias,
+    isPermanent: row.is_permanent === 1,
+    expiresAt: row.expires_at,
+    requestCount: row.request_count,
+    storedCount: row.stored_count,
+    lastRequestAt: row.last_request_at,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
 }

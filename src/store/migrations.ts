@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import * as init from '../../migrations/001_init.ts';
 import * as ledgerTime from '../../migrations/002_ledger_time.ts';
 import * as endpointCounts from '../../migrations/003_endpoint_counts.ts';
-import { MisconfigurationError, UserError } from '../errors.ts';
+import { MisconfigurationError, UserError } from '../user-error.ts';
 import type { Database } from './database.ts';
 
 /** In order, under names that stay the same in TypeScript and in the built image. */
@@ -24,7 +24,8 @@ const config: Knex.MigratorConfig = {
   tableName: 'hookbay_migrations',
   // MySQL commits each DDL statement by itself, so a transaction would only pretend.
   disableTransactions: true,
-  // After a rollback the database has migrations that this version does not know: each has to leave the older version working.
+  // After a rollback the database has migrations that this version does not know: each has to leave the older version
+  // working.
   disableMigrationsListValidation: true,
   migrationSource: {
     getMigrations: async () => MIGRATIONS,
@@ -47,7 +48,9 @@ export async function migrate(db: Database): Promise<string[]> {
   try {
     const [rows] = await lock.query('SELECT GET_LOCK(?, ?) AS got', [await lockName(db), LOCK_TIMEOUT_SECONDS]);
     if ((rows as { got: number | null }[])[0]?.got !== 1) {
-      throw new UserError(`another migration has held the lock for ${LOCK_TIMEOUT_SECONDS} s; try again when it is done`);
+      throw new UserError(
+        `another migration has held the lock for ${LOCK_TIMEOUT_SECONDS} s; try again when it is done`,
+      );
     }
     await db.knex.migrate.forceFreeMigrationsLock(config);
     const [, ran] = (await db.knex.migrate.latest(config)) as [number, string[]];

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { StoredRequest } from '../domain/captured-request.ts';
-import { firstIdAt, idToBytes } from '../domain/ids.ts';
+import { bytesToId, firstIdAt, idToBytes } from '../domain/ids.ts';
+import { createTurns } from '../turns.ts';
 import { userKey } from './users.ts';
 
 export interface Page {
@@ -16,11 +17,27 @@ export interface Reader {
   since: number | null;
 }
 
-const OF_REQUESTS = ['id', 'endpoint_id', 'seq', 'method', 'target', 'raw_headers', 'ip', 'size', 'is_utf8'].map((column) => `requests.${column}`);
+const OF_REQUESTS = ['id', 'endpoint_id', 'seq', 'method', 'target', 'raw_headers', 'ip', 'size', 'is_utf8'].map(
+  (column) => `requests.${column}`,
+);
+
+/** A row of `requests`. */
+interface RequestRow {
+  id: Buffer;
+  endpoint_id: Buffer;
+  seq: number;
+  method: string;
+  target: string;
+  raw_headers: string;
+  ip: string;
+  size: number;
+  is_utf8: number;
+  body: Buffer;
+}
 
 /** An entry of a page, and what it takes: bytes of its body, and of its target and headers together. */
 export interface PageEntry {
-  id: Buffer;
+  id: string;
   size: number;
   rest: number;
 }
@@ -37,62 +54,86 @@ export async function measurePage(db: Knex, reader: Reader, endpointId: string, 
     .limit(page.limit)
     .offset(page.offset)
     .select('requests.id as page_id');
-  return db('requests')
+  const rows = await db('requests')
     .join(ids.as('page'), 'page.page_id', 'requests.id')
     .orderBy('requests.id', 'desc')
-    .select('id', 'size', db.raw('OCTET_LENGTH(target) + OCTET_LENGTH(raw_headers) AS rest'));
+    .select<(Omit<PageEntry, 'id'> & { id: Buffer })[]>(
+      'id',
+      'size',
+      db.raw('OCTET_LENGTH(target) + OCTET_LENGTH(raw_headers) AS rest'),
+    );
+  return rows.map((row) => ({ ...row, id: bytesToId(row.id) }));
 }
 
 /** Those of the entries that are a user's and still there, newest first; bodies are cut after `maxBody` bytes. */
-export async function readPage(db: Knex, reader: Reader, ids: Buffer[], maxBody: number): Promise<StoredRequest[]> {
+export async function readPage(db: Knex, reader: Reader, ids: string[], maxBody: number): Promise<StoredRequest[]> {
   if (ids.length === 0) return [];
-  return readable(db, reader)
-    .whereIn('requests.id', ids)
+  const rows = await readable(db, reader)
+    .whereIn('requests.id', ids.map(idToBytes))
     .orderBy('requests.id', 'desc')
-    .select(...OF_REQUESTS, db.raw('LEFT(requests.body, ?) AS body', [maxBody]));
+    .select<RequestRow[]>(...OF_REQUESTS, db.raw('LEFT(requests.body, ?) AS body', [maxBody]));
+  return requestsOf(rows);
 }
 
 /**
  * Entries of a user's endpoint with a `seq` beyond `after`, in that order, which is the order of commits:
  * unlike one of ids it can't skip what commits late. Bodies longer than `maxBody` bytes are left out.
  */
-export async function listRequestsAfter(db: Knex, reader: Reader, endpointId: string, after: number, limit: number, maxBody: number): Promise<StoredRequest[]> {
-  return readable(db, reader)
+export async function listRequestsAfter(
+  db: Knex,
+  reader: Reader,
+  endpointId: string,
+  after: number,
+  limit: number,
+  maxBody: number,
+): Promise<StoredRequest[]> {
+  const rows = await readable(db, reader)
     .andWhere('requests.endpoint_id', idToBytes(endpointId))
     .andWhere('requests.seq', '>', after)
     .orderBy('requests.seq')
     .limit(limit)
-    .select(...OF_REQUESTS, db.raw("IF(requests.size > ?, '', requests.body) AS body", [maxBody]));
+    .select<RequestRow[]>(...OF_REQUESTS, db.raw("IF(requests.size > ?, '', requests.body) AS body", [maxBody]));
+  return requestsOf(rows);
 }
 
 /**
  * One of a user's entries; undefined when it is unknown, past retention or somebody else's.
  * A body of more than `maxBody` bytes is left out: `findBody` reads it, once there is room for it.
  */
-export async function findRequest(db: Knex, reader: Reader, id: string, maxBody: number): Promise<StoredRequest | undefined> {
-  return readable(db, reader)
+export async function findRequest(
+  db: Knex,
+  reader: Reader,
+  id: string,
+  maxBody: number,
+): Promise<StoredRequest | undefined> {
+  const row = await readable(db, reader)
     .andWhere('requests.id', idToBytes(id))
-    .first(...OF_REQUESTS, db.raw("IF(requests.size > ?, '', requests.body) AS body", [maxBody]));
+    .first<RequestRow | undefined>(
+      ...OF_REQUESTS,
+      db.raw("IF(requests.size > ?, '', requests.body) AS body", [maxBody]),
+    );
+  return row === undefined ? undefined : requestOf(row);
 }
 
 /** The body of one of a user's entries, whole; undefined when there is no such entry. */
 export async function findBody(db: Knex, reader: Reader, id: string): Promise<Buffer | undefined> {
-  const row = await readable(db, reader).andWhere('requests.id', idToBytes(id)).first<{ body: Buffer } | undefined>('requests.body');
+  const row = await readable(db, reader)
+    .andWhere('requests.id', idToBytes(id))
+    .first<{ body: Buffer } | undefined>('requests.body');
   return row?.body;
 }
 
-/** How many entries of a user's endpoint are stored and within retention. */
-export async function countRequests(db: Knex, reader: Reader, endpointId: string): Promise<number> {
-  const owned = { id: idToBytes(endpointId), user_id: userKey(reader.userId) };
-  const stored = await db('endpoints').where(owned).first<{ stored_count: number } | undefined>('stored_count');
-  if (stored === undefined || reader.since === null) return stored?.stored_count ?? 0;
-  // What the retention sweep has not reached yet: few rows, whatever the size of the endpoint.
-  const [hidden] = await db('requests')
-    .join('endpoints', 'endpoints.id', 'requests.endpoint_id')
-    .where({ 'endpoints.id': owned.id, 'endpoints.user_id': owned.user_id })
+/**
+ * How many entries of a user's endpoint are past retention and still stored, as the sweep has not reached them:
+ * few rows, whatever the size of the endpoint.
+ */
+export async function countHidden(db: Knex, reader: Reader, endpointId: string): Promise<number> {
+  if (reader.since === null) return 0;
+  const [hidden] = await ownedBy(db, reader.userId)
+    .andWhere('endpoints.id', idToBytes(endpointId))
     .andWhere('requests.id', '<', idToBytes(firstIdAt(reader.since)))
     .count<{ n: number }[]>({ n: '*' });
-  return stored.stored_count - Number(hidden?.n);
+  return Number(hidden?.n);
 }
 
 /**
@@ -101,19 +142,30 @@ export async function countRequests(db: Knex, reader: Reader, endpointId: string
  */
 export async function removeRequests(db: Knex, userId: string, ids: string[]): Promise<number> {
   const keys = ids.map(idToBytes);
-  const found = await ownedBy(db, userId).whereIn('requests.id', keys).distinct<{ endpoint_id: Buffer }[]>('requests.endpoint_id');
+  const found = await ownedBy(db, userId)
+    .whereIn('requests.id', keys)
+    .distinct<{ endpoint_id: Buffer }[]>('requests.endpoint_id');
   if (found.length === 0) return 0;
   return db.transaction(async (trx) => {
     const owned = await trx('endpoints')
       .where('user_id', userKey(userId))
-      .whereIn('id', found.map(({ endpoint_id }) => endpoint_id))
+      .whereIn(
+        'id',
+        found.map(({ endpoint_id }) => endpoint_id),
+      )
       .orderBy('id')
       .forUpdate()
       .select<{ id: Buffer }[]>('id');
     let removed = 0;
     for (const { id } of owned) {
-      const count = await trx('requests').where('endpoint_id', id).whereIn('id', keys).whereIn('endpoint_id', ownedIds(trx, userId)).delete();
-      await trx('endpoints').where({ id, user_id: userKey(userId) }).decrement('stored_count', count);
+      const count = await trx('requests')
+        .where('endpoint_id', id)
+        .whereIn('id', keys)
+        .whereIn('endpoint_id', ownedIds(trx, userId))
+        .delete();
+      await trx('endpoints')
+        .where({ id, user_id: userKey(userId) })
+        .decrement('stored_count', count);
       removed += count;
     }
     return removed;
@@ -127,9 +179,37 @@ function readable(db: Knex, reader: Reader): Knex.QueryBuilder {
 }
 
 function ownedBy(db: Knex, userId: string): Knex.QueryBuilder {
-  return db('requests').join('endpoints', 'endpoints.id', 'requests.endpoint_id').where('endpoints.user_id', userKey(userId));
+  return db('requests')
+    .join('endpoints', 'endpoints.id', 'requests.endpoint_id')
+    .where('endpoints.user_id', userKey(userId));
 }
 
 function ownedIds(db: Knex, userId: string): Knex.QueryBuilder {
   return db('endpoints').where('user_id', userKey(userId)).select('id');
+}
+
+/** In turns: a page may have megabytes of header lists. */
+async function requestsOf(rows: readonly RequestRow[]): Promise<StoredRequest[]> {
+  const turn = createTurns();
+  const requests: StoredRequest[] = [];
+  for (const row of rows) {
+    await turn();
+    requests.push(requestOf(row));
+  }
+  return requests;
+}
+
+function requestOf(row: RequestRow): StoredRequest {
+  return {
+    id: bytesToId(row.id),
+    endpointId: bytesToId(row.endpoint_id),
+    seq: row.seq,
+    method: row.method,
+    target: row.target,
+    rawHeaders: JSON.parse(row.raw_headers) as string[],
+    ip: row.ip,
+    size: row.size,
+    isUtf8: row.is_utf8 === 1,
+    body: row.body,
+  };
 }

@@ -18,7 +18,10 @@ export async function listExpired(db: Knex, before: Date, limit: number): Promis
 /** Removes an expired endpoint and leaves a note that its entries have to be purged. */
 export async function removeExpired(db: Knex, id: string, before: Date, now: Date): Promise<void> {
   await db.transaction(async (trx) => {
-    const removed = await trx('endpoints').where({ id: idToBytes(id) }).andWhere('expires_at', '<', before).delete();
+    const removed = await trx('endpoints')
+      .where({ id: idToBytes(id) })
+      .andWhere('expires_at', '<', before)
+      .delete();
     if (removed > 0) await trx('purges').insert({ endpoint_id: idToBytes(id), created_at: now });
   });
 }
@@ -59,7 +62,10 @@ export interface OldestEntry {
 /** The next endpoints in key order that have entries; the oldest entry of each costs one look into the index. */
 export async function listOldestEntries(db: Knex, afterEndpoint: Buffer, limit: number): Promise<OldestEntry[]> {
   // Of a type that does not depend on the order in which the compiler meets the files.
-  const oldest: Knex.QueryBuilder = db('requests').min('requests.id').whereRaw('requests.endpoint_id = endpoints.id').as('oldest');
+  const oldest: Knex.QueryBuilder = db('requests')
+    .min('requests.id')
+    .whereRaw('requests.endpoint_id = endpoints.id')
+    .as('oldest');
   const rows = await db('endpoints')
     .join('users', 'users.id', 'endpoints.user_id')
     .where('endpoints.id', '>', afterEndpoint)
@@ -91,9 +97,15 @@ export async function retireChunk(db: Knex, entries: OldEntries, after: Buffer, 
  * the endpoint for each chunk, and a look that begins at the first key reads what was deleted before
  * again: a million entries were not gone after ten minutes that way.
  */
-async function deleteEntries(db: Knex, { endpointId, before }: OldEntries, after: Buffer, limit: number): Promise<DeletedChunk> {
+async function deleteEntries(
+  db: Knex,
+  { endpointId, before }: OldEntries,
+  after: Buffer,
+  limit: number,
+): Promise<DeletedChunk> {
   const upTo = before === null ? LAST_KEY : idToBytes(firstIdAt(before));
-  const sql = 'SELECT id FROM requests FORCE INDEX (requests_endpoint_id) WHERE endpoint_id = ? AND id > ? AND id < ? ORDER BY id LIMIT ?';
+  const sql =
+    'SELECT id FROM requests FORCE INDEX (requests_endpoint_id) WHERE endpoint_id = ? AND id > ? AND id < ? ORDER BY id LIMIT ?';
   const [rows] = (await db.raw(sql, [endpointId, after, upTo, limit])) as [{ id: Buffer }[]];
   const keys = rows.map(({ id }) => id);
   if (keys.length > 0) await db('requests').whereIn('id', keys).delete();

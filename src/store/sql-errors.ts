@@ -18,8 +18,8 @@ const REFUSED_VALUE_ERRNOS = new Set([
 
 /** Lost, refused or exhausted connections, and statements worth sending again: the data is not at fault. */
 const UNAVAILABLE_ERRNOS = new Set([
-  1021, 1028, 1030, 1040, 1041, 1042, 1043, 1053, 1077, 1114, 1129, 1130, 1152, 1158, 1159, 1160, 1161, 1180, 1184, 1203, 1205, 1213, 1226, 1290, 1317,
-  1836, 1927, 1969, 3024, 3100, 4031,
+  1021, 1028, 1030, 1040, 1041, 1042, 1043, 1053, 1077, 1114, 1129, 1130, 1152, 1158, 1159, 1160, 1161, 1180, 1184,
+  1203, 1205, 1213, 1226, 1290, 1317, 1836, 1927, 1969, 3024, 3100, 4031,
 ]);
 
 /** Access denied (to a database, at all, to a table, to an operation), unknown database, how to log in. */
@@ -45,13 +45,20 @@ export function isRefusedData(error: unknown): boolean {
  */
 export function mayBeTheData(error: unknown): boolean {
   const sqlError = asSqlError(error);
-  return sqlError?.sqlState !== undefined && !isUnavailable(error) && !isConnectionError(error) && !/^(42|28|08)/.test(sqlError.sqlState);
+  return (
+    sqlError?.sqlState !== undefined &&
+    !isUnavailable(error) &&
+    !isConnectionError(error) &&
+    !/^(42|28|08)/.test(sqlError.sqlState)
+  );
 }
 
 /** Whether the connection is no longer usable. */
 export function isConnectionError(error: unknown): boolean {
   const sqlError = asSqlError(error);
-  return sqlError !== undefined && (sqlError.fatal === true || sqlError.sqlState === undefined || sqlError.errno === 1290);
+  return (
+    sqlError !== undefined && (sqlError.fatal === true || sqlError.sqlState === undefined || sqlError.errno === 1290)
+  );
 }
 
 /**
@@ -63,7 +70,10 @@ export function isRefusedAccess(error: unknown): boolean {
   return REFUSED_ACCESS_ERRNOS.has(errno ?? 0) || code === 'HANDSHAKE_NO_SSL_SUPPORT' || code === 'HANDSHAKE_SSL_ERROR';
 }
 
-/** Whether the way to the database, the account or the database's name is wrong: what settings say, rather than what was asked for. */
+/**
+ * Whether the way to the database, the account or the database's name is wrong: what settings say, rather than what was
+ * asked for.
+ */
 export function isMisdirected(error: unknown): boolean {
   return isConnectionError(error) || isRefusedAccess(error);
 }

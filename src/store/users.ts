@@ -8,7 +8,10 @@ export async function savePlan(db: Knex, userId: string, plan: string, now: Date
     .merge({ plan, updated_at: now });
 }
 
-/** Locks a user's row until the end of the transaction; creates the user when it is new, and leaves the plan alone when not. */
+/**
+ * Locks a user's row until the end of the transaction; creates the user when it is new, and leaves the plan alone when
+ * not.
+ */
 export async function lockUser(trx: Knex.Transaction, userId: string, plan: string, now: Date): Promise<void> {
   const id = userKey(userId);
   await trx('users').insert({ id, plan, created_at: now, updated_at: now }).onConflict('id').merge({ id });
@@ -16,13 +19,19 @@ export async function lockUser(trx: Knex.Transaction, userId: string, plan: stri
 
 /** Plan name of a user, or undefined for a stranger. */
 export async function findPlan(db: Knex, userId: string): Promise<string | undefined> {
-  const row = await db('users').where({ id: userKey(userId) }).first<{ plan: string } | undefined>('plan');
+  const row = await db('users')
+    .where({ id: userKey(userId) })
+    .first<{ plan: string } | undefined>('plan');
   return row?.plan;
 }
 
 /** Users with their plans behind a key, in key order. */
 export async function listUserPlans(db: Knex, after: Buffer, limit: number): Promise<{ id: Buffer; plan: string }[]> {
-  return db('users').where('id', '>', after).orderBy('id').limit(limit).select<{ id: Buffer; plan: string }[]>('id', 'plan');
+  return db('users')
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .select<{ id: Buffer; plan: string }[]>('id', 'plan');
 }
 
 export function userIdOf(key: Buffer): string {

@@ -55,7 +55,10 @@ export function createBroadcaster({ pool, publisher, prefix, log }: BroadcasterO
   }
 
   function logRefusal(error: unknown): void {
-    log.error({ error: describeError(error) }, 'Stored captures were not shown live; Redis 7 or later is needed, and its ACL has to allow pubsub and spublish on our prefix');
+    log.error(
+      { error: describeError(error) },
+      'Stored captures were not shown live; Redis 7 or later is needed, and its ACL has to allow pubsub and spublish on our prefix',
+    );
   }
 
   async function publishAll({ stored, repeated }: Persisted): Promise<number> {
@@ -92,7 +95,10 @@ function roomsOf({ endpointId, userId }: DecodedCapture): string[] {
 /** Those of the captures that are stored still, with their places. */
 async function numbered(pool: Pool, captures: readonly DecodedCapture[]): Promise<NumberedCapture[]> {
   if (captures.length === 0) return [];
-  const places = await findSequence(pool, captures.map(({ id }) => id));
+  const places = await findSequence(
+    pool,
+    captures.map(({ id }) => id),
+  );
   return captures.flatMap((capture) => {
     const seq = places.get(capture.id);
     return seq === undefined ? [] : [{ ...capture, seq }];

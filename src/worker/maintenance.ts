@@ -1,19 +1,25 @@
 import { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { describeError, type Log } from '../log.ts';
-import { SWEPT_KINDS, type WorkerMetrics } from '../metrics.ts';
+import { SWEPT_KINDS, type WorkerMetrics } from './metrics.ts';
 import type { Plans } from '../plans.ts';
 import { findQueued, openCaptureQueues, removeLargeBody } from '../queue/capture-queue.ts';
-import { MAINTENANCE_QUEUE, openMaintenanceQueue, prepareMaintenance, requestSweep } from '../queue/maintenance-queue.ts';
+import {
+  MAINTENANCE_QUEUE,
+  openMaintenanceQueue,
+  prepareMaintenance,
+  requestSweep,
+} from '../queue/maintenance-queue.ts';
 import { answers, isLost } from '../redis/connections.ts';
-import { stopCaptures } from '../redis/endpoint-keys.ts';
+import { stopCaptures } from '../redis/announcements.ts';
+import { redisKeys } from '../redis/keys.ts';
 import { removeWrongPlans, type UserPlan } from '../redis/plan-copies.ts';
 import { reconcileQuota } from '../redis/quota.ts';
 import { findStoredBatches } from '../store/capture-batches.ts';
 import type { Database } from '../store/database.ts';
 import { sweepPlans } from './plan-sweep.ts';
 import { sweep, type SweepOptions } from './sweep.ts';
-import type { QueueWorkerOptions } from './worker.ts';
+import type { QueueWorkerOptions } from './capture-worker.ts';
 
 /** One sweep takes at most this long; what is left is left to the next one, which is asked for at once. */
 const SWEEP_BUDGET_MS = 20_000;
@@ -33,17 +39,27 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
   const { db, redis, redisPrefix, plans, expiredGraceMs, metrics, log, queueWorker } = options;
   const captures = openCaptureQueues(redis, redisPrefix);
   const maintenance = openMaintenanceQueue(redis, redisPrefix);
+  const keys = redisKeys(redisPrefix);
   let stopped = false;
 
   const worker = new Worker(MAINTENANCE_QUEUE, run, { ...queueWorker, concurrency: 1 });
-  worker.on('error', (error) => isLost(error) || log.warn({ queue: worker.name, error: describeError(error) }, 'Queue trouble'));
-  worker.on('failed', (_job, error) => log.error({ queue: worker.name, error: describeError(error) }, 'Sweep failed; the next one takes up its work'));
-  prepareMaintenance(maintenance).catch((error: unknown) => log.warn({ error: describeError(error) }, 'Sweeps not scheduled'));
+  worker.on(
+    'error',
+    (error) => isLost(error) || log.warn({ queue: worker.name, error: describeError(error) }, 'Queue trouble'),
+  );
+  worker.on('failed', (_job, error) =>
+    log.error({ queue: worker.name, error: describeError(error) }, 'Sweep failed; the next one takes up its work'),
+  );
+  prepareMaintenance(maintenance).catch((error: unknown) =>
+    log.warn({ error: describeError(error) }, 'Sweeps not scheduled'),
+  );
 
   async function run(): Promise<void> {
     const end = performance.now() + SWEEP_BUDGET_MS;
     const isOver = (): boolean => stopped || performance.now() > end;
-    const returned = await reconcileQuota(redis, redisPrefix, keptBatches, (id) => removeLargeBody(captures['capture-large'], redis, id));
+    const returned = await reconcileQuota(redis, redisPrefix, keptBatches, (id) =>
+      removeLargeBody(redis, redisPrefix, id),
+    );
     const removeWrong = (users: UserPlan[]): Promise<Set<string>> => removeWrongPlans(redis, redisPrefix, users);
     const result = await sweep({
       db: db.knex,
@@ -53,16 +69,18 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
       stopCaptures: async (id) => void (await stopCaptures(redis, redisPrefix, id)),
       findDisputed: removeWrong,
       findQueued: (batchIds) => findQueued(captures, redis, batchIds),
-      cursor: cursorAt(`${redisPrefix}:sweep:cursor`),
+      cursor: cursorAt(keys.sweepCursor),
       isOver,
     });
     // Afterwards: what it corrects counts for the retention of the next sweep only.
-    const plansCursor = cursorAt(`${redisPrefix}:sweep:plans`);
+    const plansCursor = cursorAt(keys.planSweepCursor);
     const corrected = await sweepPlans({ db: db.knex, removeWrong, cursor: plansCursor, isOver: () => stopped });
     for (const kind of SWEPT_KINDS) metrics.sweptRows.inc({ kind }, result[kind]);
     metrics.sweepLastSuccess.setToCurrentTime();
-    if (Object.values(result).some((value) => typeof value === 'number' && value > 0) || returned > 0) log.info({ ...result, returned }, 'Swept');
-    if (corrected > 0) log.warn({ users: corrected }, 'Redis had other plans for users than the database; they are corrected');
+    if (Object.values(result).some((value) => typeof value === 'number' && value > 0) || returned > 0)
+      log.info({ ...result, returned }, 'Swept');
+    if (corrected > 0)
+      log.warn({ users: corrected }, 'Redis had other plans for users than the database; they are corrected');
     if (!result.done && !stopped) await requestSweep(maintenance);
   }
 

@@ -1,5 +1,5 @@
 import { describeError, type Log } from '../log.ts';
-import type { WorkerMetrics } from '../metrics.ts';
+import type { WorkerMetrics } from './metrics.ts';
 import type { Persisted } from './persist.ts';
 
 export interface OrphanOptions {
@@ -14,7 +14,11 @@ export interface OrphanOptions {
  * are stopped already, and where they are not, Redis knows an endpoint that the database does not.
  * A Redis that does not answer is told with the next such capture.
  */
-export function createOrphanStop({ stopCaptures, metrics, log }: OrphanOptions): (persisted: Persisted) => Promise<void> {
+export function createOrphanStop({
+  stopCaptures,
+  metrics,
+  log,
+}: OrphanOptions): (persisted: Persisted) => Promise<void> {
   return async ({ orphaned }) => {
     if (orphaned.length === 0) return;
     metrics.orphanedCaptures.inc(orphaned.length);

@@ -45,26 +45,43 @@ type BatchedCapture = DecodedCapture & { batchId: string };
  *   or, if the connection broke at the commit, all of it, which the next run finds out
  * @param isRefused which errors of an INSERT are a row's fault; such rows go to `dead_letters`
  */
-export async function persistBatches(pool: Pool, batches: readonly CaptureBatch[], isRefused = isRefusedData): Promise<Persisted> {
+export async function persistBatches(
+  pool: Pool,
+  batches: readonly CaptureBatch[],
+  isRefused = isRefusedData,
+): Promise<Persisted> {
   try {
     return await inTransaction(pool, (connection) => persist(connection, batches, isRefused));
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
-    const stored = await findStoredBatches(pool, batches.map(({ id }) => id));
+    const stored = await findStoredBatches(
+      pool,
+      batches.map(({ id }) => id),
+    );
     // Not the ledger's key after all: somebody has to look at it.
     if (stored.size === 0) throw error;
     const repeated = batches.filter(({ id }) => stored.has(id)).flatMap(({ captures }) => captures);
     const rest = batches.filter(({ id }) => !stored.has(id));
-    const persisted = rest.length === 0 ? { stored: [], refused: [], repeated: [], orphaned: [] } : await persistBatches(pool, rest, isRefused);
+    const persisted =
+      rest.length === 0
+        ? { stored: [], refused: [], repeated: [], orphaned: [] }
+        : await persistBatches(pool, rest, isRefused);
     return { ...persisted, repeated: [...repeated, ...persisted.repeated] };
   }
 }
 
-async function persist(connection: Connection, batches: readonly CaptureBatch[], isRefused: IsRefused): Promise<Persisted> {
+async function persist(
+  connection: Connection,
+  batches: readonly CaptureBatch[],
+  isRefused: IsRefused,
+): Promise<Persisted> {
   const captures = batches
     .flatMap(({ id, captures }) => captures.map((capture) => ({ ...capture, batchId: id })))
     .toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  await insertBatchIds(connection, batches.map(({ id }) => id));
+  await insertBatchIds(
+    connection,
+    batches.map(({ id }) => id),
+  );
   const counts = await lockEndpoints(connection, [...new Set(captures.map(({ endpointId }) => endpointId))]);
   const kept = captures.filter(({ endpointId }) => counts.has(endpointId));
 
@@ -95,7 +112,10 @@ async function insertAcceptable(
   const refused = await findRefused(connection, captures, counts, isRefused);
   const refusedIds = new Set(refused.map(({ capture }) => capture.id));
   // Numbered again: the sequence has no gap where a refused capture would have been.
-  const stored = numberCaptures(captures.filter(({ id }) => !refusedIds.has(id)), counts);
+  const stored = numberCaptures(
+    captures.filter(({ id }) => !refusedIds.has(id)),
+    counts,
+  );
   await insertRequests(connection, stored);
   return { stored, refused };
 }

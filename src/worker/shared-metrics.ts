@@ -1,12 +1,14 @@
 import type { Redis } from 'ioredis';
 import { withDeadline } from '../deadline.ts';
 import { describeError, type Log } from '../log.ts';
-import type { WorkerMetrics } from '../metrics.ts';
+import type { WorkerMetrics } from './metrics.ts';
 import { openCaptureQueues } from '../queue/capture-queue.ts';
 import { MAINTENANCE_QUEUE, openMaintenanceQueue } from '../queue/maintenance-queue.ts';
 import { readQueueDepth } from '../queue/queue-depth.ts';
+import { redisKeys } from '../redis/keys.ts';
 import { holdLease, type Lease } from '../redis/lease.ts';
-import { countBacklog, type Backlog } from '../store/backlog.ts';
+import { countBacklog, type Backlog } from '../store/pending-work.ts';
+import { shareRunning } from '../single-flight.ts';
 import type { Database } from '../store/database.ts';
 
 /** Scrapers give up after ten seconds by default; what a store does not tell in time is left out. */
@@ -25,13 +27,18 @@ export interface SharedMetricsOptions {
  * dashboards add up over pods; in all others, and where a store does not answer, they have no values.
  */
 export function startSharedMetrics({ metrics, db, redis, redisPrefix, log }: SharedMetricsOptions): Lease {
-  const lease = holdLease(redis, `${redisPrefix}:metrics-lease`);
+  const lease = holdLease(redis, redisKeys(redisPrefix).metricsLease);
   const captures = openCaptureQueues(redis, redisPrefix);
   const queues = Object.entries({ ...captures, [MAINTENANCE_QUEUE]: openMaintenanceQueue(redis, redisPrefix) });
-  const readDepths = shared(() => Promise.all(queues.map(async ([name, queue]) => ({ name, ...(await readQueueDepth(queue, redis)) }))));
-  const readBacklog = shared(() => countBacklog(db.knex));
+  // One question at a time: those that a store leaves unanswered must not pile up with every scrape.
+  const readDepths = shareRunning(() =>
+    Promise.all(queues.map(async ([name, queue]) => ({ name, ...(await readQueueDepth(queue, redis)) }))),
+  );
+  const readBacklog = shareRunning(() => countBacklog(db.knex));
   metrics.onScrape(async () => {
-    const [depths, backlog] = lease.held() ? await Promise.all([answerOf('Redis', readDepths), answerOf('the database', readBacklog)]) : [];
+    const [depths, backlog] = lease.held()
+      ? await Promise.all([answerOf('Redis', readDepths), answerOf('the database', readBacklog)])
+      : [];
     // The lease may have been lost while a store was slow.
     showDepths(lease.held() ? depths : undefined);
     showBacklog(lease.held() ? backlog : undefined);
@@ -65,13 +72,4 @@ export function startSharedMetrics({ metrics, db, redis, redisPrefix, log }: Sha
   }
 
   return lease;
-}
-
-/** One question at a time: those that a store leaves unanswered must not pile up with every scrape. */
-function shared<T>(ask: () => Promise<T>): () => Promise<T> {
-  let running: Promise<T> | undefined;
-  return () => {
-    running ??= ask().finally(() => (running = undefined));
-    return running;
-  };
 }

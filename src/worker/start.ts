@@ -1,48 +1,61 @@
 import type { Config } from '../config.ts';
+import { HOUR_MS } from '../domain/time.ts';
 import type { Log } from '../log.ts';
-import { createMetrics } from '../metrics.ts';
+import { createWorkerMetrics } from './metrics.ts';
 import { largestBody } from '../plans.ts';
 import { createDurabilityCheck } from '../ops/durability.ts';
 import { listen } from '../ops/listen.ts';
 import { createOpsServer } from '../ops/server.ts';
 import { startStartupCheck } from '../ops/startup-check.ts';
-import { queuePrefix } from '../queue/capture-queue.ts';
 import { startBallast } from '../redis/ballast.ts';
 import { closeRedis, openRedis } from '../redis/connections.ts';
+import { redisKeys } from '../redis/keys.ts';
 import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
 import { createBroadcaster, type Broadcaster } from './broadcast.ts';
 import { startMaintenance } from './maintenance.ts';
-import { measuredBroadcast } from './measured.ts';
+import { measuredBroadcast } from './persist-metrics.ts';
 import { startSharedMetrics } from './shared-metrics.ts';
-import { startCaptureWorker } from './worker.ts';
+import { startCaptureWorker } from './capture-worker.ts';
 
 /** A worker that dies loses its jobs to another one; however often that happens, it is not the job's fault. */
 const MAX_STALLED_COUNT = 1_000_000;
 
-const HOUR_MS = 3_600_000;
-
 /** Opens everything that a worker process needs and starts taking jobs; closing `resources` finishes them. */
-export async function startWorkerProcess(config: Config, resources: Resources, log: Log): Promise<{ internalPort: number }> {
+export async function startWorkerProcess(
+  config: Config,
+  resources: Resources,
+  log: Log,
+): Promise<{ internalPort: number }> {
   const db = resources.add(openDatabase(config.mysql), (database) => database.close());
   const redis = resources.add(openRedis(config.redis, 'worker', log), closeRedis);
-  const metrics = createMetrics('worker');
+  const metrics = createWorkerMetrics();
   metrics.measureConnections(() => db.connections());
 
   const unsafe = createDurabilityCheck({ redis, db, mode: config.durability, log });
   const check = resources.add(
     // BullMQ's workers ask for INFO, and where it is forbidden they ask again for ever, so fast that nothing else runs.
-    startStartupCheck({ db, pingRedis: () => redis.info('server'), toleratesDeadDatabase: false, largestBody: largestBody(config.plans), unsafe, log }),
+    startStartupCheck({
+      db,
+      pingRedis: () => redis.info('server'),
+      toleratesDeadDatabase: false,
+      largestBody: largestBody(config.plans),
+      unsafe,
+      log,
+    }),
     (running) => running.stop(),
   );
   let draining = false;
-  const ops = createOpsServer({ notReady: () => (draining ? ['stopping'] : check.missing()), scrape: () => metrics.scrape() });
+  const ops = createOpsServer({
+    notReady: () => (draining ? ['stopping'] : check.missing()),
+    scrape: () => metrics.scrape(),
+  });
   const internalPort = await listen(ops, config.host, config.internalPort);
   resources.add(ops, (server) => void server.close());
 
   const queueWorker = {
     connection: redis,
-    prefix: queuePrefix(config.redis.prefix),
+    prefix: redisKeys(config.redis.prefix).queues,
     lockDuration: config.jobLockMs,
     stalledInterval: Math.ceil(config.jobLockMs / 2),
     maxStalledCount: MAX_STALLED_COUNT,
@@ -59,11 +72,21 @@ export async function startWorkerProcess(config: Config, resources: Resources, l
     // Before anything else is asked of a Redis that may be full.
     resources.add(await startBallast(redis, config.redis.prefix, log), (ballast) => ballast.stop());
     resources.add(startSharedMetrics(shared), (lease) => lease.release());
-    resources.add(startMaintenance({ ...shared, plans: config.plans, expiredGraceMs: config.expiredGraceHours * HOUR_MS }), (worker) => worker.close());
-    resources.add(startCaptureWorker({ ...shared, concurrency: config.workerConcurrency, broadcast: measuredBroadcast(metrics, async (persisted) => broadcaster?.broadcast(persisted) ?? 0) }), async (worker) => {
-      draining = true;
-      await worker.close();
-    });
+    resources.add(
+      startMaintenance({ ...shared, plans: config.plans, expiredGraceMs: config.expiredGraceHours * HOUR_MS }),
+      (worker) => worker.close(),
+    );
+    resources.add(
+      startCaptureWorker({
+        ...shared,
+        concurrency: config.workerConcurrency,
+        broadcast: measuredBroadcast(metrics, async (persisted) => broadcaster?.broadcast(persisted) ?? 0),
+      }),
+      async (worker) => {
+        draining = true;
+        await worker.close();
+      },
+    );
     log.info('Worker is taking jobs');
   }
   /** Publishing has a connection of its own, so that large events hold up no job. */

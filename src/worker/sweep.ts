@@ -36,7 +36,9 @@ export interface SweepOptions {
   expiredGraceMs: number;
   /** Stops captures of an endpoint on all pods, before its row goes. */
   stopCaptures: (endpointId: string) => Promise<void>;
-  /** Those of the users for whom captures went by another plan than the database's; from now on they go by the latter. */
+  /**
+   * Those of the users for whom captures went by another plan than the database's; from now on they go by the latter.
+   */
   findDisputed: (users: UserPlan[]) => Promise<Set<string>>;
   /** Those of the batches whose jobs are in the queue, in whatever state: they may be run again. */
   findQueued: (batchIds: string[]) => Promise<string[]>;
@@ -71,9 +73,16 @@ export async function sweep(options: SweepOptions): Promise<SweepResult> {
   return result;
 }
 
-async function removeExpiredEndpoints({ db, now, expiredGraceMs, stopCaptures, isOver }: SweepOptions, result: SweepResult): Promise<void> {
+async function removeExpiredEndpoints(
+  { db, now, expiredGraceMs, stopCaptures, isOver }: SweepOptions,
+  result: SweepResult,
+): Promise<void> {
   const before = new Date(now - expiredGraceMs);
-  for (let ids = await listExpired(db, before, ENDPOINTS_AT_ONCE); ids.length > 0; ids = await listExpired(db, before, ENDPOINTS_AT_ONCE)) {
+  for (
+    let ids = await listExpired(db, before, ENDPOINTS_AT_ONCE);
+    ids.length > 0;
+    ids = await listExpired(db, before, ENDPOINTS_AT_ONCE)
+  ) {
     for (const id of ids) {
       if (isOver()) return;
       await stopCaptures(id);
@@ -84,7 +93,11 @@ async function removeExpiredEndpoints({ db, now, expiredGraceMs, stopCaptures, i
 }
 
 async function purgeDeletedEndpoints({ db, isOver }: SweepOptions, result: SweepResult): Promise<void> {
-  for (let ids = await listPurges(db, ENDPOINTS_AT_ONCE); ids.length > 0; ids = await listPurges(db, ENDPOINTS_AT_ONCE)) {
+  for (
+    let ids = await listPurges(db, ENDPOINTS_AT_ONCE);
+    ids.length > 0;
+    ids = await listPurges(db, ENDPOINTS_AT_ONCE)
+  ) {
     for (const id of ids) {
       result.purged += await inChunks(isOver, (last) => purgeChunk(db, id, last, CHUNK_ROWS));
       if (isOver()) return;
@@ -100,13 +113,19 @@ async function retireOldEntries(options: SweepOptions, result: SweepResult): Pro
   const { db, cursor, isOver, findDisputed } = options;
   const disputed = new Set<string>();
   let last = (await cursor.read()) ?? FIRST_KEY;
-  for (let page = await listOldestEntries(db, last, ENDPOINTS_AT_ONCE); page.length > 0; page = await listOldestEntries(db, last, ENDPOINTS_AT_ONCE)) {
+  for (
+    let page = await listOldestEntries(db, last, ENDPOINTS_AT_ONCE);
+    page.length > 0;
+    page = await listOldestEntries(db, last, ENDPOINTS_AT_ONCE)
+  ) {
     const due = findDue(page, options);
     for (const userId of await findDisputed([...due.keys()])) disputed.add(userId);
     for (const entry of page) {
       const before = due.get(entry);
       if (before !== undefined && !disputed.has(entry.userId)) {
-        result.retired += await inChunks(isOver, (last) => retireChunk(db, { endpointId: entry.endpointId, before }, last, CHUNK_ROWS));
+        result.retired += await inChunks(isOver, (last) =>
+          retireChunk(db, { endpointId: entry.endpointId, before }, last, CHUNK_ROWS),
+        );
       }
       if (isOver()) return cursor.write(last);
       last = entry.endpointId;
@@ -121,7 +140,8 @@ function findDue(page: readonly OldestEntry[], { plans, now }: SweepOptions): Ma
   for (const entry of page) {
     // A plan that is not configured any more retires nothing: that would not come back.
     const cutoff = retentionCutoff(plans.get(entry.plan)?.retentionDays ?? null, now);
-    if (cutoff !== null && entry.oldest !== null && Buffer.compare(entry.oldest, idToBytes(firstIdAt(cutoff))) < 0) due.set(entry, cutoff);
+    if (cutoff !== null && entry.oldest !== null && Buffer.compare(entry.oldest, idToBytes(firstIdAt(cutoff))) < 0)
+      due.set(entry, cutoff);
   }
   return due;
 }

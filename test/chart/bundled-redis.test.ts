@@ -30,7 +30,8 @@ chartSuite('the bundled Redis', () => {
     const redis = new Redis({ path: socket, password: PASSWORD, maxRetriesPerRequest: null });
     redis.on('error', () => {});
     onTestFinished(() => redis.disconnect());
-    const setting = async (name: string): Promise<unknown> => Object.values((await redis.config('GET', name)) as object).at(-1);
+    const setting = async (name: string): Promise<unknown> =>
+      Object.values((await redis.config('GET', name)) as object).at(-1);
     expect(await setting('appendonly')).toBe('yes');
     expect(await setting('appendfsync')).toBe('always');
     expect(await setting('no-appendfsync-on-rewrite')).toBe('no');
@@ -48,11 +49,19 @@ chartSuite('the bundled Redis', () => {
 
   test('a memory limit is needed, as any quantity that Kubernetes takes for one', async () => {
     for (const resources of ['{"limits":null}', 'null']) {
-      await expect(render(newestHelm(), { set: BUNDLED, json: [`redis.bundled.resources=${resources}`] })).rejects.toThrow(/redis\.bundled\.resources\.limits\.memory is missing/);
+      await expect(
+        render(newestHelm(), { set: BUNDLED, json: [`redis.bundled.resources=${resources}`] }),
+      ).rejects.toThrow(/redis\.bundled\.resources\.limits\.memory is missing/);
     }
-    await expect(render(newestHelm(), { set: [...BUNDLED, 'redis.bundled.resources.limits.memory=1GB'] })).rejects.toThrow(/a memory limit is "1GB", which is no quantity like/);
+    await expect(
+      render(newestHelm(), { set: [...BUNDLED, 'redis.bundled.resources.limits.memory=1GB'] }),
+    ).rejects.toThrow(/a memory limit is "1GB", which is no quantity like/);
     const maxmemory = async (limit: string): Promise<string | undefined> =>
-      podOf(await render(newestHelm(), { set: BUNDLED, json: [`redis.bundled.resources.limits.memory=${limit}`] }), 'StatefulSet', 'redis').container.args?.at(-1);
+      podOf(
+        await render(newestHelm(), { set: BUNDLED, json: [`redis.bundled.resources.limits.memory=${limit}`] }),
+        'StatefulSet',
+        'redis',
+      ).container.args?.at(-1);
     expect(await maxmemory('"1.5Gi"')).toBe(String(Math.floor(1.5 * 2 ** 30 * 0.6)));
     expect(await maxmemory('"2G"')).toBe('1200000000');
     expect(await maxmemory('4294967296')).toBe(String(Math.floor(2 ** 32 * 0.6)));
@@ -68,10 +77,15 @@ chartSuite('the bundled MySQL', () => {
   });
 
   test('is not asked for what its image refuses: it writes user and passwords into SQL as they are', async () => {
-    await expect(render(newestHelm(), { set: [...BUNDLED, 'mysql.username.value=root'] })).rejects.toThrow(/mysql\.username\.value must not be root/);
+    await expect(render(newestHelm(), { set: [...BUNDLED, 'mysql.username.value=root'] })).rejects.toThrow(
+      /mysql\.username\.value must not be root/,
+    );
     for (const password of ["a'b", 'a"b', 'a\\b']) {
       for (const name of ['mysql.password', 'mysql.bundled.rootPassword']) {
-        await expect(render(newestHelm(), { set: BUNDLED, json: [`${name}.value=${JSON.stringify(password)}`] }), `${name} ${password}`).rejects.toThrow(`${name}.value must not have`);
+        await expect(
+          render(newestHelm(), { set: BUNDLED, json: [`${name}.value=${JSON.stringify(password)}`] }),
+          `${name} ${password}`,
+        ).rejects.toThrow(`${name}.value must not have`);
       }
     }
   });
@@ -79,9 +93,13 @@ chartSuite('the bundled MySQL', () => {
   test('is asked by TCP with a password that is no argument, and keeps what it acknowledged', async () => {
     const { container } = podOf(await render(newestHelm(), { set: BUNDLED }), 'StatefulSet', 'mysql');
     for (const probe of [container.startupProbe, container.readinessProbe]) {
-      expect(probe?.exec?.command.join(' ')).toMatch(/^sh -c MYSQL_PWD="\$MYSQL_PASSWORD" exec mysql -h127\.0\.0\.1 .*SELECT 1/);
+      expect(probe?.exec?.command.join(' ')).toMatch(
+        /^sh -c MYSQL_PWD="\$MYSQL_PASSWORD" exec mysql -h127\.0\.0\.1 .*SELECT 1/,
+      );
       expect(probe?.exec?.command.join(' ')).not.toContain(' -p');
     }
-    expect(container.args).toEqual(expect.arrayContaining(['--max-allowed-packet=64M', '--innodb-flush-log-at-trx-commit=1', '--sync-binlog=1']));
+    expect(container.args).toEqual(
+      expect.arrayContaining(['--max-allowed-packet=64M', '--innodb-flush-log-at-trx-commit=1', '--sync-binlog=1']),
+    );
   });
 });

@@ -13,7 +13,9 @@ import { chartSuite, eachHelm, newestHelm, tools } from './support/suite.ts';
 
 async function build(overlay: string): Promise<Manifest[]> {
   const [program = '', ...args] = tools.kustomize;
-  return parseManifests((await promisify(execFile)(program, [...args, `k8s/overlays/${overlay}`], { maxBuffer: 2 ** 26 })).stdout);
+  return parseManifests(
+    (await promisify(execFile)(program, [...args, `k8s/overlays/${overlay}`], { maxBuffer: 2 ** 26 })).stdout,
+  );
 }
 
 eachHelm('what is made from the chart', (helm) => {
@@ -26,7 +28,9 @@ eachHelm('what is made from the chart', (helm) => {
   });
 
   test('has no hook, no Secret and nothing made up', async () => {
-    const manifests = Object.entries(await generatedFiles(helm)).flatMap(([path, text]) => (path.endsWith('.md') ? [] : parseManifests(text)));
+    const manifests = Object.entries(await generatedFiles(helm)).flatMap(([path, text]) =>
+      path.endsWith('.md') ? [] : parseManifests(text),
+    );
     expect(manifests.filter(isHook)).toEqual([]);
     expect(manifests.filter(({ kind }) => kind === 'Secret')).toEqual([]);
     expect(podsOf(manifests)).toHaveLength(5);
@@ -34,31 +38,49 @@ eachHelm('what is made from the chart', (helm) => {
 });
 
 chartSuite('kustomize', () => {
-  test.each(['dev', 'production'])('builds the overlay %s into valid objects, in one namespace that is restricted', async (overlay) => {
-    const manifests = await build(overlay);
-    const validate = openSchemas();
-    expect(manifests.flatMap(validate)).toEqual([]);
-    expect(one(manifests, 'Namespace').metadata.labels).toMatchObject({ 'pod-security.kubernetes.io/enforce': 'restricted' });
-    for (const { kind, metadata } of manifests.filter(({ kind }) => kind !== 'Namespace')) {
-      expect(metadata, kind).toMatchObject({ namespace: 'hookbay', ...(kind !== 'Secret' && { labels: { 'app.kubernetes.io/managed-by': 'kustomize' } }) });
-    }
-  });
+  test.each(['dev', 'production'])(
+    'builds the overlay %s into valid objects, in one namespace that is restricted',
+    async (overlay) => {
+      const manifests = await build(overlay);
+      const validate = openSchemas();
+      expect(manifests.flatMap(validate)).toEqual([]);
+      expect(one(manifests, 'Namespace').metadata.labels).toMatchObject({
+        'pod-security.kubernetes.io/enforce': 'restricted',
+      });
+      for (const { kind, metadata } of manifests.filter(({ kind }) => kind !== 'Namespace')) {
+        expect(metadata, kind).toMatchObject({
+          namespace: 'hookbay',
+          ...(kind !== 'Secret' && { labels: { 'app.kubernetes.io/managed-by': 'kustomize' } }),
+        });
+      }
+    },
+  );
 
   test('production takes its hosts from one place, and credentials from a Secret of your own', async () => {
     const manifests = await build('production');
     expect(manifests.filter(({ kind }) => kind === 'Secret' || kind === 'ConfigMap')).toEqual([]);
-    for (const [kind, ending] of [['Deployment', '-api'], ['Deployment', '-worker'], ['Job', '']] as const) {
+    for (const [kind, ending] of [
+      ['Deployment', '-api'],
+      ['Deployment', '-worker'],
+      ['Job', ''],
+    ] as const) {
       const { container } = podOf(manifests, kind, ending);
       expect(container.image).toBe('registry.example.com/hookbay:0.1.0');
       expect(environmentOf(manifests, container)).toMatchObject({ MYSQL_HOST: 'mysql.example.com' });
     }
-    expect(environmentOf(manifests, podOf(manifests, 'Deployment', '-api').container)).toMatchObject({ REDIS_HOST: 'redis.example.com', BASE_URL: 'https://hooks.example.com', DURABILITY: 'strict' });
+    expect(environmentOf(manifests, podOf(manifests, 'Deployment', '-api').container)).toMatchObject({
+      REDIS_HOST: 'redis.example.com',
+      BASE_URL: 'https://hooks.example.com',
+      DURABILITY: 'strict',
+    });
   });
 
   test('dev brings every credential that its pods name', async () => {
     const manifests = await build('dev');
     const secret = Object.keys(one(manifests, 'Secret').data ?? {});
-    const needed = podsOf(manifests).flatMap(({ spec }) => spec.containers.flatMap(({ env }) => (env ?? []).flatMap(({ valueFrom }) => valueFrom?.secretKeyRef ?? [])));
+    const needed = podsOf(manifests).flatMap(({ spec }) =>
+      spec.containers.flatMap(({ env }) => (env ?? []).flatMap(({ valueFrom }) => valueFrom?.secretKeyRef ?? [])),
+    );
     expect(needed.filter(({ name, key }) => name !== 'hookbay-credentials' || !secret.includes(key))).toEqual([]);
     expect(needed.length).toBeGreaterThan(6);
   });
@@ -75,14 +97,19 @@ chartSuite('examples', () => {
     }
   }
 
-  test.each(readdirSync('k8s/examples').filter((name) => name.startsWith('values-')))('%s renders into valid objects', async (name) => {
-    const manifests = await render(newestHelm(), { args: ['--values', `k8s/examples/${name}`] });
-    expect(manifests.flatMap(openSchemas())).toEqual([]);
-  });
+  test.each(readdirSync('k8s/examples').filter((name) => name.startsWith('values-')))(
+    '%s renders into valid objects',
+    async (name) => {
+      const manifests = await render(newestHelm(), { args: ['--values', `k8s/examples/${name}`] });
+      expect(manifests.flatMap(openSchemas())).toEqual([]);
+    },
+  );
 
   test('Argo CD and Flux give values that the chart takes, and nothing that it would make up', async () => {
     const [application] = parseManifests(readFileSync('k8s/argocd/application.yaml', 'utf8'));
-    const release = parseManifests(readFileSync('k8s/flux/helmrelease.yaml', 'utf8')).find(({ kind }) => kind === 'HelmRelease');
+    const release = parseManifests(readFileSync('k8s/flux/helmrelease.yaml', 'utf8')).find(
+      ({ kind }) => kind === 'HelmRelease',
+    );
     const argo = (specOf(application, 'source') as { helm: { valuesObject: unknown } }).helm.valuesObject;
     for (const values of [argo, specOf(release, 'values')]) {
       const manifests = await renderValues(values);

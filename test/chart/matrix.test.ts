@@ -1,7 +1,18 @@
 import { readdirSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { CHART, render, runHelm, VALUES } from './support/helm.ts';
-import { environmentOf, hooksOf, isHook, isTest, one, podsOf, selects, type Container, type Manifest, type PodSpec } from './support/manifests.ts';
+import {
+  environmentOf,
+  hooksOf,
+  isHook,
+  isTest,
+  one,
+  podsOf,
+  selects,
+  type Container,
+  type Manifest,
+  type PodSpec,
+} from './support/manifests.ts';
 import { openSchemas } from './support/schemas.ts';
 import { chartSuite, eachHelm, newestHelm, tools } from './support/suite.ts';
 
@@ -23,7 +34,9 @@ eachHelm('what every set of values renders', (helm) => {
     });
 
     test('passes the linter, strictly', async () => {
-      expect(await runHelm(helm, ['lint', '--strict', CHART, '--values', `${VALUES}/${file}`, '--kube-version', '1.36.2'])).toContain('0 chart(s) failed');
+      expect(
+        await runHelm(helm, ['lint', '--strict', CHART, '--values', `${VALUES}/${file}`, '--kube-version', '1.36.2']),
+      ).toContain('0 chart(s) failed');
     });
 
     test('is what Kubernetes 1.36 and the operators take, to the field', () => {
@@ -34,21 +47,32 @@ eachHelm('what every set of values renders', (helm) => {
 
     test('runs nothing that the restricted pod security refuses', () => {
       for (const { owner, spec } of podsOf(manifests)) {
-        expect(spec, owner.metadata.name).toMatchObject({ automountServiceAccountToken: false, securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } } });
+        expect(spec, owner.metadata.name).toMatchObject({
+          automountServiceAccountToken: false,
+          securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+        });
         if (file !== 'openshift.yaml') expect(spec.securityContext?.runAsUser).toBeGreaterThan(0);
         for (const { securityContext } of spec.containers) {
-          expect(securityContext).toMatchObject({ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } });
+          expect(securityContext).toMatchObject({
+            allowPrivilegeEscalation: false,
+            readOnlyRootFilesystem: true,
+            capabilities: { drop: ['ALL'] },
+          });
         }
       }
     });
 
     test('names no Secret, key or ServiceAccount that is not there', () => {
-      const secrets = new Map(manifests.filter(({ kind }) => kind === 'Secret').map(({ metadata, data }) => [metadata.name, data ?? {}]));
+      const secrets = new Map(
+        manifests.filter(({ kind }) => kind === 'Secret').map(({ metadata, data }) => [metadata.name, data ?? {}]),
+      );
       for (const { owner, spec } of podsOf(manifests)) {
         for (const { name, valueFrom } of spec.containers.flatMap(({ env }) => env ?? [])) {
           const reference = valueFrom?.secretKeyRef;
           if (reference === undefined || FOREIGN.test(reference.name)) continue;
-          expect(Object.keys(secrets.get(reference.name) ?? {}), `${owner.metadata.name} ${name}`).toContain(reference.key);
+          expect(Object.keys(secrets.get(reference.name) ?? {}), `${owner.metadata.name} ${name}`).toContain(
+            reference.key,
+          );
         }
         const account = spec.serviceAccountName ?? 'default';
         const accounts = manifests.filter(({ kind }) => kind === 'ServiceAccount').map(({ metadata }) => metadata.name);
@@ -58,14 +82,23 @@ eachHelm('what every set of values renders', (helm) => {
 
     test('has hooks that need nothing of what comes after them', () => {
       const later = manifests.filter((manifest) => !isHook(manifest));
-      const missing = podsOf(manifests.filter((manifest) => isHook(manifest) && !isTest(manifest))).flatMap(({ spec }) => {
-        const needed = [
-          ...spec.containers.flatMap(({ env }) => (env ?? []).map(({ valueFrom }) => ['Secret', valueFrom?.secretKeyRef?.name])),
-          ...(spec.volumes ?? []).flatMap(({ secret, configMap }) => [['Secret', secret?.secretName], ['ConfigMap', configMap?.name]]),
-          ['ServiceAccount', spec.serviceAccountName],
-        ];
-        return needed.filter(([kind, name]) => later.some((manifest) => manifest.kind === kind && manifest.metadata.name === name));
-      });
+      const missing = podsOf(manifests.filter((manifest) => isHook(manifest) && !isTest(manifest))).flatMap(
+        ({ spec }) => {
+          const needed = [
+            ...spec.containers.flatMap(({ env }) =>
+              (env ?? []).map(({ valueFrom }) => ['Secret', valueFrom?.secretKeyRef?.name]),
+            ),
+            ...(spec.volumes ?? []).flatMap(({ secret, configMap }) => [
+              ['Secret', secret?.secretName],
+              ['ConfigMap', configMap?.name],
+            ]),
+            ['ServiceAccount', spec.serviceAccountName],
+          ];
+          return needed.filter(([kind, name]) =>
+            later.some((manifest) => manifest.kind === kind && manifest.metadata.name === name),
+          );
+        },
+      );
       expect(missing).toEqual([]);
     });
 
@@ -74,7 +107,9 @@ eachHelm('what every set of values renders', (helm) => {
       const selecting = manifests.filter(({ kind, spec }) => {
         const selector = (spec?.['selector'] as { matchLabels?: Record<string, string> } | undefined) ?? {};
         if (!['Service', 'PodDisruptionBudget', 'Deployment', 'StatefulSet'].includes(kind)) return false;
-        return passing.some(({ labels }) => selects((selector.matchLabels ?? selector) as Record<string, string>, labels));
+        return passing.some(({ labels }) =>
+          selects((selector.matchLabels ?? selector) as Record<string, string>, labels),
+        );
       });
       expect(selecting.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([]);
     });
@@ -83,8 +118,14 @@ eachHelm('what every set of values renders', (helm) => {
       const secret = /a\]\?#@b|r\]\?#@|p@ss:w|secret\]\?#@|0123456789abcdef0123456789abcdef$|a-secret-of/;
       for (const { owner, spec } of podsOf(manifests)) {
         const environment = spec.containers.flatMap(({ env }) => env ?? []);
-        expect(environment.map(({ name }) => name).filter((name) => /^(MYSQL|REDIS)_URL$/.test(name)), owner.metadata.name).toEqual([]);
-        expect(environment.map(({ value }) => value ?? '').filter((value) => secret.test(value)), owner.metadata.name).toEqual([]);
+        expect(
+          environment.map(({ name }) => name).filter((name) => /^(MYSQL|REDIS)_URL$/.test(name)),
+          owner.metadata.name,
+        ).toEqual([]);
+        expect(
+          environment.map(({ value }) => value ?? '').filter((value) => secret.test(value)),
+          owner.metadata.name,
+        ).toEqual([]);
       }
     });
 
@@ -117,18 +158,33 @@ chartSuite('the schemas that renders are compared with', () => {
       return validate(manifest);
     };
     expect(broken('Deployment', () => {})).toEqual([]);
-    expect(broken('Deployment', (spec) => Object.assign(spec, { replcas: 3 })).join()).toContain('"additionalProperty":"replcas"');
-    expect(broken('Deployment', (spec) => Object.assign(spec, { replicas: '3' })).join()).toContain('/spec/replicas must be integer');
-    const containerIn = (spec: Record<string, unknown>): Container => (spec['template'] as { spec: PodSpec }).spec.containers[0] as Container;
-    expect(broken('Deployment', (spec) => Object.assign(containerIn(spec), { livenesProbe: {} })).join()).toContain('livenesProbe');
-    expect(broken('Deployment', (spec) => containerIn(spec).env?.push({ name: 'HOST' })).join()).toContain('x-kubernetes-list-map-keys');
+    expect(broken('Deployment', (spec) => Object.assign(spec, { replcas: 3 })).join()).toContain(
+      '"additionalProperty":"replcas"',
+    );
+    expect(broken('Deployment', (spec) => Object.assign(spec, { replicas: '3' })).join()).toContain(
+      '/spec/replicas must be integer',
+    );
+    const containerIn = (spec: Record<string, unknown>): Container =>
+      (spec['template'] as { spec: PodSpec }).spec.containers[0] as Container;
+    expect(broken('Deployment', (spec) => Object.assign(containerIn(spec), { livenesProbe: {} })).join()).toContain(
+      'livenesProbe',
+    );
+    expect(broken('Deployment', (spec) => containerIn(spec).env?.push({ name: 'HOST' })).join()).toContain(
+      'x-kubernetes-list-map-keys',
+    );
     expect(broken('ScaledObject', (spec) => Object.assign(spec, { minReplicas: 1 })).join()).toContain('minReplicas');
-    expect(broken('TriggerAuthentication', (spec) => Object.assign(spec, { secretTargetRefs: [] })).join()).toContain('secretTargetRefs');
+    expect(broken('TriggerAuthentication', (spec) => Object.assign(spec, { secretTargetRefs: [] })).join()).toContain(
+      'secretTargetRefs',
+    );
   });
 
   test('of Helm 3 and Helm 4 the one renders what the other does', async () => {
     for (const file of FILES) {
-      const renders = await Promise.all(tools.helms.map(async (helm) => JSON.stringify(await render(helm, { file }), (key, value: unknown) => (key === 'data' ? undefined : value))));
+      const renders = await Promise.all(
+        tools.helms.map(async (helm) =>
+          JSON.stringify(await render(helm, { file }), (key, value: unknown) => (key === 'data' ? undefined : value)),
+        ),
+      );
       expect(new Set(renders).size, file).toBe(1);
     }
   });

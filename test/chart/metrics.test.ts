@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, expect, test } from 'vitest';
-import { createMetrics } from '../../src/metrics.ts';
+import { createApiMetrics } from '../../src/api/metrics.ts';
+import { createWorkerMetrics } from '../../src/worker/metrics.ts';
 import { CHART, render } from './support/helm.ts';
 import { one, podsOf, selects, specOf, type Manifest } from './support/manifests.ts';
 import { chartSuite, newestHelm } from './support/suite.ts';
@@ -52,25 +53,37 @@ interface Rule {
 let manifests: Manifest[];
 let rules: Rule[];
 
-const rulesOf = (rendered: Manifest[]): Rule[] => (specOf(one(rendered, 'PrometheusRule'), 'groups') as { rules: Rule[] }[])[0]?.rules ?? [];
+const rulesOf = (rendered: Manifest[]): Rule[] =>
+  (specOf(one(rendered, 'PrometheusRule'), 'groups') as { rules: Rule[] }[])[0]?.rules ?? [];
 
 /** Metrics of an expression and the labels that it names. */
 function namesIn(expression: string): { metrics: string[]; labels: string[] } {
   const bare = expression.replaceAll(/"[^"]*"/g, '""');
-  const metrics = [...bare.matchAll(/\b([a-z][a-z0-9_]*)\{/g)].map(([, name]) => (name as string).replace(/_(bucket|sum|count)$/, ''));
-  const labels = [...bare.matchAll(/(\w+)\s*(?:=~|!~|!=|=)\s*""/g), ...[...bare.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list]) => [...(list as string).matchAll(/(\w+)/g)])].map(([, label]) => label as string);
+  const metrics = [...bare.matchAll(/\b([a-z][a-z0-9_]*)\{/g)].map(([, name]) =>
+    (name as string).replace(/_(bucket|sum|count)$/, ''),
+  );
+  const labels = [
+    ...bare.matchAll(/(\w+)\s*(?:=~|!~|!=|=)\s*""/g),
+    ...[...bare.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list]) => [...(list as string).matchAll(/(\w+)/g)]),
+  ].map(([, label]) => label as string);
   return { metrics, labels };
 }
 
 function unknownIn(expression: string): string[] {
   const { metrics, labels } = namesIn(expression);
   const known = ['namespace', 'pod', ...metrics.flatMap((name) => METRICS[name] ?? [])];
-  return [...metrics.filter((name) => !(name in METRICS)), ...labels.filter((label) => !known.includes(label)), ...(metrics.length === 0 ? ['no metric'] : [])];
+  return [
+    ...metrics.filter((name) => !(name in METRICS)),
+    ...labels.filter((label) => !known.includes(label)),
+    ...(metrics.length === 0 ? ['no metric'] : []),
+  ];
 }
 
 test('the processes have these metrics, and no others of Hookbay', async () => {
-  const registries = [createMetrics('api'), createMetrics('worker')].map(({ registry }) => registry);
-  const known = (await Promise.all(registries.map((registry) => registry.getMetricsAsJSON()))).flat().map(({ name }) => name);
+  const registries = [createApiMetrics(), createWorkerMetrics()].map(({ registry }) => registry);
+  const known = (await Promise.all(registries.map((registry) => registry.getMetricsAsJSON())))
+    .flat()
+    .map(({ name }) => name);
   const foreign = /^(up$|kube_)/;
   expect(Object.keys(METRICS).filter((name) => !foreign.test(name) && !known.includes(name))).toEqual([]);
   expect(known.filter((name) => name.startsWith('hookbay_') && !(name in METRICS))).toEqual([]);
@@ -91,7 +104,8 @@ chartSuite('alerts, dashboard and monitors', () => {
     expect(rules.length).toBeGreaterThan(7);
     for (const { alert, expr } of rules) {
       expect(unknownIn(expr), alert).toEqual([]);
-      for (const [, selector] of expr.matchAll(/\{([^}]*)\}/g)) expect(selector, alert).toMatch(/namespace="hooks",(pod|deployment)=~"hb-hookbay-/);
+      for (const [, selector] of expr.matchAll(/\{([^}]*)\}/g))
+        expect(selector, alert).toMatch(/namespace="hooks",(pod|deployment)=~"hb-hookbay-/);
     }
   });
 
@@ -128,18 +142,32 @@ chartSuite('alerts, dashboard and monitors', () => {
       selector: { matchLabels: Record<string, string>; matchExpressions: { key: string; values: string[] }[] };
       podMetricsEndpoints: object[];
     };
-    const found = podsOf(manifests).filter(({ labels }) => selects(selector.matchLabels, labels) && selector.matchExpressions.every(({ key, values }) => values.includes(labels[key] ?? '')));
+    const found = podsOf(manifests).filter(
+      ({ labels }) =>
+        selects(selector.matchLabels, labels) &&
+        selector.matchExpressions.every(({ key, values }) => values.includes(labels[key] ?? '')),
+    );
     expect(found.map(({ owner }) => owner.metadata.name).toSorted()).toEqual(['hb-hookbay-api', 'hb-hookbay-worker']);
-    expect(podMetricsEndpoints).toEqual([expect.objectContaining({ port: 'internal', path: '/metrics', interval: '15s' })]);
+    expect(podMetricsEndpoints).toEqual([
+      expect.objectContaining({ port: 'internal', path: '/metrics', interval: '15s' }),
+    ]);
   });
 
   test('a ServiceMonitor finds a headless Service for each, also of pods that are not ready', async () => {
     const rendered = await render(newestHelm(), { file: 'monitoring-service.yaml' });
-    const { selector } = one(rendered, 'ServiceMonitor').spec as unknown as { selector: { matchLabels: Record<string, string>; matchExpressions: { key: string; values: string[] }[] } };
+    const { selector } = one(rendered, 'ServiceMonitor').spec as unknown as {
+      selector: { matchLabels: Record<string, string>; matchExpressions: { key: string; values: string[] }[] };
+    };
     const services = rendered.filter(
-      ({ kind, metadata }) => kind === 'Service' && selects(selector.matchLabels, metadata.labels ?? {}) && selector.matchExpressions.every(({ key, values }) => values.includes(metadata.labels?.[key] ?? '')),
+      ({ kind, metadata }) =>
+        kind === 'Service' &&
+        selects(selector.matchLabels, metadata.labels ?? {}) &&
+        selector.matchExpressions.every(({ key, values }) => values.includes(metadata.labels?.[key] ?? '')),
     );
-    expect(services.map(({ metadata }) => metadata.name)).toEqual(['hb-hookbay-api-metrics', 'hb-hookbay-worker-metrics']);
+    expect(services.map(({ metadata }) => metadata.name)).toEqual([
+      'hb-hookbay-api-metrics',
+      'hb-hookbay-worker-metrics',
+    ]);
     for (const { spec } of services) expect(spec).toMatchObject({ clusterIP: 'None', publishNotReadyAddresses: true });
   });
 });

@@ -11,17 +11,23 @@ chartSuite('values that render, but that Kubernetes refuses', () => {
 
   test('are named all at once', async () => {
     const json = ['service={"nodePort":30080}', 'commonLabels={"a b":"c"}', 'extraEnv=[{"name":"A","value":1}]'];
-    await expect(render(newestHelm(), { set: BUNDLED, json })).rejects.toThrow(/commonLabels has "a b"[\s\S]*extraEnv: the value of A[\s\S]*service\.nodePort is for/);
+    await expect(render(newestHelm(), { set: BUNDLED, json })).rejects.toThrow(
+      /commonLabels has "a b"[\s\S]*extraEnv: the value of A[\s\S]*service\.nodePort is for/,
+    );
   });
 
   test.each(['my.release', '2nd', '123'])('a release called %s needs other names than its own', async (release) => {
     const args = ['template', release, CHART, ...BUNDLED.flatMap((value) => ['--set', value])];
     await expect(runHelm(newestHelm(), args)).rejects.toThrow(/fullnameOverride is needed/);
-    expect(await runHelm(newestHelm(), [...args, '--set', 'fullnameOverride=hooks'])).toContain(`app.kubernetes.io/instance: "${release}"`);
+    expect(await runHelm(newestHelm(), [...args, '--set', 'fullnameOverride=hooks'])).toContain(
+      `app.kubernetes.io/instance: "${release}"`,
+    );
   });
 
   describe('the tag of the image as a label', () => {
-    const version = async (tag: string): Promise<string | undefined> => one(await render(newestHelm(), { set: [...BUNDLED, `image.tag=${tag}`] }), 'Deployment', '-api').metadata.labels?.['app.kubernetes.io/version'];
+    const version = async (tag: string): Promise<string | undefined> =>
+      one(await render(newestHelm(), { set: [...BUNDLED, `image.tag=${tag}`] }), 'Deployment', '-api').metadata
+        .labels?.['app.kubernetes.io/version'];
 
     test.each([
       ['_build.7-', 'build.7'],

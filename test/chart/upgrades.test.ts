@@ -9,18 +9,36 @@ eachHelm('upgrades', (helm) => {
   async function upgrade(live: LiveObject[], options: RenderOptions): Promise<Manifest[]> {
     const cluster = await startFakeCluster(live);
     onTestFinished(() => cluster.close());
-    return render(helm, { ...options, args: ['--dry-run=server', '--disable-openapi-validation'], env: { KUBECONFIG: cluster.kubeconfig } });
+    return render(helm, {
+      ...options,
+      args: ['--dry-run=server', '--disable-openapi-validation'],
+      env: { KUBECONFIG: cluster.kubeconfig },
+    });
   }
 
   describe('a bundled store that is switched off keeps its password, as its volume stays', () => {
-    const data = { 'jwt-secret': 'a2V5', 'mysql-password': 'bXk=', 'mysql-root-password': 'cm9vdA==', 'redis-password': 'cmU=' };
+    const data = {
+      'jwt-secret': 'a2V5',
+      'mysql-password': 'bXk=',
+      'mysql-root-password': 'cm9vdA==',
+      'redis-password': 'cmU=',
+    };
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'hb-hookbay' }, data };
 
     test.each([
       ['MySQL', ['redis.bundled.enabled=true', 'mysql.host=db', 'mysql.password.existingSecret=db-login']],
       ['both', EXTERNAL],
       ['the generated key of tokens', [...BUNDLED, 'auth.jwt.jwksUrl=https://id/keys']],
-      ['both, for stores whose passwords are given', ['mysql.host=db', 'mysql.password.value=x', 'redis.host=cache', 'redis.password.value=y', 'auth.jwt.jwksUrl=https://id/keys']],
+      [
+        'both, for stores whose passwords are given',
+        [
+          'mysql.host=db',
+          'mysql.password.value=x',
+          'redis.host=cache',
+          'redis.password.value=y',
+          'auth.jwt.jwksUrl=https://id/keys',
+        ],
+      ],
     ])('%s', async (_what, set) => {
       const kept = one(await upgrade([secret], { set }), 'Secret', 'hookbay');
       expect(kept.data).toMatchObject(data);
@@ -33,11 +51,19 @@ eachHelm('upgrades', (helm) => {
       const external = ['mysql.host=db', 'mysql.password.value=x', 'redis.host=cache', 'redis.password.value=y'];
       const manifests = await upgrade([secret], { set: external });
       const { env } = podOf(manifests, 'Deployment', '-worker').container;
-      const reference = (name: string): unknown => env?.find((variable) => variable.name === name)?.valueFrom?.secretKeyRef;
+      const reference = (name: string): unknown =>
+        env?.find((variable) => variable.name === name)?.valueFrom?.secretKeyRef;
       expect(reference('MYSQL_PASSWORD')).toEqual({ name: 'hb-hookbay', key: 'mysql-external-password' });
       expect(reference('REDIS_PASSWORD')).toEqual({ name: 'hb-hookbay', key: 'redis-external-password' });
       const { data: now = {} } = one(manifests, 'Secret', 'hookbay');
-      expect(Object.keys(now).toSorted()).toEqual(['jwt-secret', 'mysql-external-password', 'mysql-password', 'mysql-root-password', 'redis-external-password', 'redis-password']);
+      expect(Object.keys(now).toSorted()).toEqual([
+        'jwt-secret',
+        'mysql-external-password',
+        'mysql-password',
+        'mysql-root-password',
+        'redis-external-password',
+        'redis-password',
+      ]);
       const back = one(await upgrade([{ ...secret, data: now }], { set: BUNDLED }), 'Secret', 'hookbay').data ?? {};
       expect(Object.keys(back).toSorted()).toEqual(Object.keys(data));
     });
@@ -45,13 +71,36 @@ eachHelm('upgrades', (helm) => {
 
   describe('the number of pods', () => {
     const APPLY = { manager: 'helm', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:template': {} } } };
-    const APPLY_WITH_REPLICAS = { manager: 'helm', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:template': {}, 'f:replicas': {} } } };
-    const UPDATE = { manager: 'helm', operation: 'Update', fieldsV1: { 'f:spec': { 'f:template': {}, 'f:replicas': {} } } };
-    const SCALED = { manager: 'kube-controller-manager', operation: 'Update', subresource: 'scale', fieldsV1: { 'f:spec': { 'f:replicas': {} } } };
-    const STATUS = { manager: 'kube-controller-manager', operation: 'Update', subresource: 'status', fieldsV1: { 'f:status': {} } };
+    const APPLY_WITH_REPLICAS = {
+      manager: 'helm',
+      operation: 'Apply',
+      fieldsV1: { 'f:spec': { 'f:template': {}, 'f:replicas': {} } },
+    };
+    const UPDATE = {
+      manager: 'helm',
+      operation: 'Update',
+      fieldsV1: { 'f:spec': { 'f:template': {}, 'f:replicas': {} } },
+    };
+    const SCALED = {
+      manager: 'kube-controller-manager',
+      operation: 'Update',
+      subresource: 'scale',
+      fieldsV1: { 'f:spec': { 'f:replicas': {} } },
+    };
+    const STATUS = {
+      manager: 'kube-controller-manager',
+      operation: 'Update',
+      subresource: 'status',
+      fieldsV1: { 'f:status': {} },
+    };
     const AUTOSCALED = [...BUNDLED, 'api.autoscaling.enabled=true', 'worker.keda.enabled=true'];
     const replicas = async (live: number, managedFields: object[] | undefined, set: string[]): Promise<unknown[]> => {
-      const deployments = ['api', 'worker'].map((role) => ({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: `hb-hookbay-${role}`, ...(managedFields && { managedFields }) }, spec: { replicas: live } }));
+      const deployments = ['api', 'worker'].map((role) => ({
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { name: `hb-hookbay-${role}`, ...(managedFields && { managedFields }) },
+        spec: { replicas: live },
+      }));
       const manifests = await upgrade(deployments, { set });
       return ['api', 'worker'].map((role) => specOf(one(manifests, 'Deployment', `-${role}`), 'replicas'));
     };
@@ -82,31 +131,60 @@ eachHelm('upgrades', (helm) => {
     });
   });
 
-  describe('the volume of a bundled store can\'t be changed', () => {
+  describe("the volume of a bundled store can't be changed", () => {
     const store = (name: string, spec: object | undefined): LiveObject => ({
-      apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name: `hb-hookbay-${name}` },
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: `hb-hookbay-${name}` },
       spec: { ...(spec && { volumeClaimTemplates: [{ metadata: { name: 'data' }, spec }] }) },
     });
-    const ofSize = (storage: string, storageClassName?: string): object => ({ resources: { requests: { storage } }, ...(storageClassName !== undefined && { storageClassName }) });
+    const ofSize = (storage: string, storageClassName?: string): object => ({
+      resources: { requests: { storage } },
+      ...(storageClassName !== undefined && { storageClassName }),
+    });
 
     test('what it is in other words is no change', async () => {
-      expect(await upgrade([store('mysql', ofSize('10240Mi')), store('redis', ofSize('8Gi'))], { set: BUNDLED })).not.toEqual([]);
-      expect(await upgrade([store('mysql', ofSize('10Gi', 'fast'))], { set: [...BUNDLED, 'mysql.bundled.persistence.storageClass=fast'] })).not.toEqual([]);
-      expect(await upgrade([store('redis', undefined)], { set: [...BUNDLED, 'redis.bundled.persistence.enabled=false'] })).not.toEqual([]);
+      expect(
+        await upgrade([store('mysql', ofSize('10240Mi')), store('redis', ofSize('8Gi'))], { set: BUNDLED }),
+      ).not.toEqual([]);
+      expect(
+        await upgrade([store('mysql', ofSize('10Gi', 'fast'))], {
+          set: [...BUNDLED, 'mysql.bundled.persistence.storageClass=fast'],
+        }),
+      ).not.toEqual([]);
+      expect(
+        await upgrade([store('redis', undefined)], { set: [...BUNDLED, 'redis.bundled.persistence.enabled=false'] }),
+      ).not.toEqual([]);
     });
 
     test.each([
-      [store('mysql', ofSize('10Gi')), ['mysql.bundled.persistence.size=20Gi'], /mysql\.bundled\.persistence\.size can't change from 10Gi to 20Gi .* patch pvc data-hb-hookbay-mysql-0 .* delete statefulset hb-hookbay-mysql --cascade=orphan/],
-      [store('redis', ofSize('8Gi')), ['redis.bundled.persistence.storageClass=fast'], /redis\.bundled\.persistence\.storageClass can't change/],
-      [store('redis', ofSize('8Gi', 'fast')), [], /redis\.bundled\.persistence\.storageClass can't change from "fast" to ""/],
-      [store('redis', ofSize('8Gi')), ['redis.bundled.persistence.enabled=false'], /redis\.bundled\.persistence\.enabled can't change/],
+      [
+        store('mysql', ofSize('10Gi')),
+        ['mysql.bundled.persistence.size=20Gi'],
+        /mysql\.bundled\.persistence\.size can't change from 10Gi to 20Gi .* patch pvc data-hb-hookbay-mysql-0 .* delete statefulset hb-hookbay-mysql --cascade=orphan/,
+      ],
+      [
+        store('redis', ofSize('8Gi')),
+        ['redis.bundled.persistence.storageClass=fast'],
+        /redis\.bundled\.persistence\.storageClass can't change/,
+      ],
+      [
+        store('redis', ofSize('8Gi', 'fast')),
+        [],
+        /redis\.bundled\.persistence\.storageClass can't change from "fast" to ""/,
+      ],
+      [
+        store('redis', ofSize('8Gi')),
+        ['redis.bundled.persistence.enabled=false'],
+        /redis\.bundled\.persistence\.enabled can't change/,
+      ],
       [store('redis', undefined), [], /redis\.bundled\.persistence\.enabled can't change/],
     ])('%j with %j is refused with what to do', async (live, set, message) => {
       await expect(upgrade([live], { set: [...BUNDLED, ...set] })).rejects.toThrow(message);
     });
   });
 
-  describe('a migration that can\'t succeed', () => {
+  describe("a migration that can't succeed", () => {
     test('ends the Job at once by its exit code, and waits inside its process for a database that comes', async () => {
       for (const set of [BUNDLED, EXTERNAL]) {
         const manifests = await render(helm, { set });
@@ -122,21 +200,32 @@ eachHelm('upgrades', (helm) => {
     });
 
     test('shows its log in Helm', async () => {
-      expect(one(await render(helm, { set: EXTERNAL }), 'Job').metadata.annotations).toMatchObject({ 'helm.sh/hook-output-log-policy': 'hook-failed' });
+      expect(one(await render(helm, { set: EXTERNAL }), 'Job').metadata.annotations).toMatchObject({
+        'helm.sh/hook-output-log-policy': 'hook-failed',
+      });
     });
   });
 
   test('a test that passed is gone, and does not outlive an uninstall', async () => {
-    expect(one(await render(helm, { set: BUNDLED }), 'Pod', '-test').metadata.annotations).toMatchObject({ 'helm.sh/hook-delete-policy': 'before-hook-creation,hook-succeeded', 'helm.sh/hook-output-log-policy': 'hook-succeeded,hook-failed' });
+    expect(one(await render(helm, { set: BUNDLED }), 'Pod', '-test').metadata.annotations).toMatchObject({
+      'helm.sh/hook-delete-policy': 'before-hook-creation,hook-succeeded',
+      'helm.sh/hook-output-log-policy': 'hook-succeeded,hook-failed',
+    });
   });
 
   test('no apply differs from what the API server keeps: no empty variables, no claim templates without kind', async () => {
     const manifests = await render(helm, { set: BUNDLED });
-    const empty = podsOf(manifests).flatMap(({ spec }) => spec.containers.flatMap(({ env }) => (env ?? []).filter(({ value }) => value === '')));
+    const empty = podsOf(manifests).flatMap(({ spec }) =>
+      spec.containers.flatMap(({ env }) => (env ?? []).filter(({ value }) => value === '')),
+    );
     expect(empty).toEqual([]);
     for (const name of ['-mysql', '-redis']) {
       const [claim] = specOf(one(manifests, 'StatefulSet', name), 'volumeClaimTemplates') as object[];
-      expect(claim).toMatchObject({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', spec: { volumeMode: 'Filesystem' } });
+      expect(claim).toMatchObject({
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        spec: { volumeMode: 'Filesystem' },
+      });
     }
     expect(manifests.every(({ metadata }) => metadata.namespace === NAMESPACE)).toBe(true);
   });

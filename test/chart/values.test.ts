@@ -15,18 +15,22 @@ interface ObjectSchema {
 }
 
 const schema = JSON.parse(readFileSync(`${CHART}/values.schema.json`, 'utf8')) as ObjectSchema;
-const resolve = (node: ObjectSchema): ObjectSchema => (node.$ref === undefined ? node : (schema.$defs?.[node.$ref.split('/').at(-1) as string] as ObjectSchema));
+const resolve = (node: ObjectSchema): ObjectSchema =>
+  node.$ref === undefined ? node : (schema.$defs?.[node.$ref.split('/').at(-1) as string] as ObjectSchema);
 
 /** Paths of closed objects' fields, in the schema's order. */
 function pathsOfSchema(node: ObjectSchema, prefix = ''): string[] {
   const { properties, additionalProperties } = resolve(node);
   if (properties === undefined || additionalProperties !== false) return [prefix];
-  return Object.entries(properties).flatMap(([name, child]) => pathsOfSchema(child, `${prefix}${prefix && '.'}${name}`));
+  return Object.entries(properties).flatMap(([name, child]) =>
+    pathsOfSchema(child, `${prefix}${prefix && '.'}${name}`),
+  );
 }
 
 test('the schema and values.yaml know the same values', () => {
   const values = parse(readFileSync(`${CHART}/values.yaml`, 'utf8')) as Record<string, unknown>;
-  const get = (path: string): unknown => path.split('.').reduce<unknown>((node, name) => (node as Record<string, unknown> | null)?.[name], values);
+  const get = (path: string): unknown =>
+    path.split('.').reduce<unknown>((node, name) => (node as Record<string, unknown> | null)?.[name], values);
   // Left to Kubernetes where they are not set; `enabled` is a parent chart's.
   const optional = /^enabled$|\.resources\.|^(api|worker)\.probes\.|\.timeouts\.|\.behavior\./;
   expect(pathsOfSchema(schema).filter((path) => !optional.test(path) && get(path) === undefined)).toEqual([]);
@@ -37,30 +41,73 @@ chartSuite('values reach the processes', () => {
   const NOT_SET = ['MYSQL_URL', 'REDIS_URL', 'DATA_DIR'];
 
   test('every setting of the README is some value', async () => {
-    const [, table = ''] = /### Configuration\n([\s\S]*?)\n\n(?:Plans|#)/.exec(readFileSync('README.md', 'utf8')) ?? [];
-    const settings = [...table.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, cell]) => [...(cell ?? '').matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name]) => name as string));
+    const [, table = ''] = /## Configuration\n([\s\S]*?)\n\n#/.exec(readFileSync('README.md', 'utf8')) ?? [];
+    const settings = [...table.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, cell]) =>
+      [...(cell ?? '').matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name]) => name as string),
+    );
     const keys = [['auth.jwt.jwksUrl=https://id/keys'], ['auth.jwt.publicKey.existingSecret=k'], []];
-    const renders = await Promise.all(keys.map((set) => render(newestHelm(), { set: [...EXTERNAL, 'redis.username.value=u', 'redis.password.value=p', 'auth.jwt.issuer=i', 'auth.jwt.audience=a', ...set], json: ['plans={"free":{}}'] })));
-    const set = new Set(podsOf(renders.flat()).flatMap(({ spec }) => spec.containers.flatMap(({ env }) => (env ?? []).map(({ name }) => name))));
+    const renders = await Promise.all(
+      keys.map((set) =>
+        render(newestHelm(), {
+          set: [
+            ...EXTERNAL,
+            'redis.username.value=u',
+            'redis.password.value=p',
+            'auth.jwt.issuer=i',
+            'auth.jwt.audience=a',
+            ...set,
+          ],
+          json: ['plans={"free":{}}'],
+        }),
+      ),
+    );
+    const set = new Set(
+      podsOf(renders.flat()).flatMap(({ spec }) =>
+        spec.containers.flatMap(({ env }) => (env ?? []).map(({ name }) => name)),
+      ),
+    );
     expect(settings.length).toBeGreaterThan(30);
     expect(settings.filter((name) => !set.has(name) && !NOT_SET.includes(name))).toEqual([]);
   });
 
-  test.each(['bundled.yaml', 'given-values.yaml', 'everything.yaml'])('the processes take what %s says', async (file) => {
-    const manifests = await render(newestHelm(), { file });
-    const read = (role: 'api' | 'worker' | 'migrate', kind: string, ending: string): unknown =>
-      readConfig({ JWT_SECRET: 'x'.repeat(32), ...environmentOf(manifests, podOf(manifests, kind, ending).container) }, role);
-    expect(read('api', 'Deployment', '-api')).toMatchObject({ port: 8080, internalPort: 9090, drainDelayMs: 10_000, shutdownTimeoutMs: 80_000 });
-    expect(read('worker', 'Deployment', '-worker')).toMatchObject({ internalPort: 9090, shutdownTimeoutMs: 55_000 });
-    expect(read('migrate', 'Job', '')).toBeDefined();
-  });
+  test.each(['bundled.yaml', 'given-values.yaml', 'everything.yaml'])(
+    'the processes take what %s says',
+    async (file) => {
+      const manifests = await render(newestHelm(), { file });
+      const read = (role: 'api' | 'worker' | 'migrate', kind: string, ending: string): unknown =>
+        readConfig(
+          { JWT_SECRET: 'x'.repeat(32), ...environmentOf(manifests, podOf(manifests, kind, ending).container) },
+          role,
+        );
+      expect(read('api', 'Deployment', '-api')).toMatchObject({
+        port: 8080,
+        internalPort: 9090,
+        drainDelayMs: 10_000,
+        shutdownTimeoutMs: 80_000,
+      });
+      expect(read('worker', 'Deployment', '-worker')).toMatchObject({ internalPort: 9090, shutdownTimeoutMs: 55_000 });
+      expect(read('migrate', 'Job', '')).toBeDefined();
+    },
+  );
 
   test('every process trusts the private authority, the migration too', async () => {
-    const manifests = await render(newestHelm(), { set: [...EXTERNAL, 'mysql.tls.enabled=true', 'extraCa.existingSecret=private-ca'] });
-    for (const [kind, ending] of [['Deployment', '-api'], ['Deployment', '-worker'], ['Job', '-migrate']] as const) {
+    const manifests = await render(newestHelm(), {
+      set: [...EXTERNAL, 'mysql.tls.enabled=true', 'extraCa.existingSecret=private-ca'],
+    });
+    for (const [kind, ending] of [
+      ['Deployment', '-api'],
+      ['Deployment', '-worker'],
+      ['Job', '-migrate'],
+    ] as const) {
       const { container } = podOf(manifests, kind, ending);
-      expect(environmentOf(manifests, container), ending).toMatchObject({ MYSQL_TLS: 'true', NODE_EXTRA_CA_CERTS: '/etc/hookbay/ca/ca.crt' });
-      expect(container.volumeMounts?.map(({ mountPath }) => mountPath), ending).toContain('/etc/hookbay/ca');
+      expect(environmentOf(manifests, container), ending).toMatchObject({
+        MYSQL_TLS: 'true',
+        NODE_EXTRA_CA_CERTS: '/etc/hookbay/ca/ca.crt',
+      });
+      expect(
+        container.volumeMounts?.map(({ mountPath }) => mountPath),
+        ending,
+      ).toContain('/etc/hookbay/ca');
     }
   });
 
@@ -70,32 +117,68 @@ chartSuite('values reach the processes', () => {
     const names = api.map(({ name }) => name);
     expect(names).toEqual([...new Set(names)]);
     expect(api.find(({ name }) => name === 'LOG_LEVEL')).toHaveProperty('valueFrom.configMapKeyRef.key', 'api');
-    expect(environmentOf(manifests, { name: '', image: '', env: api })).toMatchObject({ JWT_PLAN_CLAIM: 'tier', MYSQL_POOL_SIZE: '25', INTAKE_MAX_BYTES: '134217728', LIVE_EVENTS: 'false', HTTPS_PROXY: 'http://proxy:3128' });
+    expect(environmentOf(manifests, { name: '', image: '', env: api })).toMatchObject({
+      JWT_PLAN_CLAIM: 'tier',
+      MYSQL_POOL_SIZE: '25',
+      INTAKE_MAX_BYTES: '134217728',
+      LIVE_EVENTS: 'false',
+      HTTPS_PROXY: 'http://proxy:3128',
+    });
     const worker = podOf(manifests, 'Deployment', '-worker').container;
     expect(environmentOf(manifests, worker)).toMatchObject({ LOG_LEVEL: 'warn' });
-    expect(environmentOf(manifests, podOf(manifests, 'Job', '').container)).toMatchObject({ MYSQL_USER: 'owner', LOG_LEVEL: 'warn' });
+    expect(environmentOf(manifests, podOf(manifests, 'Job', '').container)).toMatchObject({
+      MYSQL_USER: 'owner',
+      LOG_LEVEL: 'warn',
+    });
   });
 
   test.each([
     [[], /mysql\.host is missing .*[\s\S]*redis\.host is missing/],
     [['mysql.host=db', ...BUNDLED], /mysql\.host and mysql\.bundled\.enabled exclude each other/],
     [['mysql.host=db', 'redis.host=r'], /mysql\.password\.existingSecret .* is missing/],
-    [[...EXTERNAL, 'mysql.password.value=x'], /mysql\.password\.value and mysql\.password\.existingSecret exclude each other/],
-    [[...BUNDLED, 'auth.jwt.jwksUrl=https://a', 'auth.jwt.secret.existingSecret=b'], /auth\.jwt\.jwksUrl and auth\.jwt\.secret exclude each other/],
+    [
+      [...EXTERNAL, 'mysql.password.value=x'],
+      /mysql\.password\.value and mysql\.password\.existingSecret exclude each other/,
+    ],
+    [
+      [...BUNDLED, 'auth.jwt.jwksUrl=https://a', 'auth.jwt.secret.existingSecret=b'],
+      /auth\.jwt\.jwksUrl and auth\.jwt\.secret exclude each other/,
+    ],
     [[...BUNDLED, 'auth.jwt.secret.value=short'], /auth\.jwt\.secret\.value must have at least 32 bytes/],
-    [[...BUNDLED, 'mysql.tls.enabled=true', 'redis.tls.enabled=true'], /mysql\.tls\.enabled is for [\s\S]*redis\.tls\.enabled is for an external store; the bundled one speaks no TLS/],
+    [
+      [...BUNDLED, 'mysql.tls.enabled=true', 'redis.tls.enabled=true'],
+      /mysql\.tls\.enabled is for [\s\S]*redis\.tls\.enabled is for an external store; the bundled one speaks no TLS/,
+    ],
     [[...BUNDLED, 'ingress.enabled=true'], /ingress\.hosts is missing/],
     [[...BUNDLED, 'httpRoute.enabled=true'], /httpRoute\.parentRefs is missing/],
-    [[...BUNDLED, 'ingress.enabled=true', 'ingress.hosts={*.example.com}'], /baseUrl is missing: nobody can call \*\.example\.com/],
-    [[...BUNDLED, 'httpRoute.enabled=true', 'httpRoute.parentRefs[0].name=public'], /baseUrl is missing: httpRoute has no hostnames/],
-    [[...BUNDLED, 'config.INTERNAL_PORT=1', 'config.PORT=2'], /config must not set INTERNAL_PORT[\s\S]*config must not set PORT/],
+    [
+      [...BUNDLED, 'ingress.enabled=true', 'ingress.hosts={*.example.com}'],
+      /baseUrl is missing: nobody can call \*\.example\.com/,
+    ],
+    [
+      [...BUNDLED, 'httpRoute.enabled=true', 'httpRoute.parentRefs[0].name=public'],
+      /baseUrl is missing: httpRoute has no hostnames/,
+    ],
+    [
+      [...BUNDLED, 'config.INTERNAL_PORT=1', 'config.PORT=2'],
+      /config must not set INTERNAL_PORT[\s\S]*config must not set PORT/,
+    ],
     [[...BUNDLED, 'nameOverride=Web_Hook'], /nameOverride/],
     [[...BUNDLED, 'fullnameOverride=2nd'], /fullnameOverride/],
     [[...BUNDLED, 'httpRoute.timeouts.request=45s'], /httpRoute\.timeouts\.request must be 0s or more than 45s/],
-    [[...BUNDLED, 'api.intakeMaxBytes=600000000'], /api\.intakeMaxBytes and api\.answerMaxBytes together must be at most half/],
-    [[...BUNDLED, 'metrics.podMonitor.enabled=true', 'metrics.serviceMonitor.enabled=true'], /exclude each other, since every sample would count twice/],
+    [
+      [...BUNDLED, 'api.intakeMaxBytes=600000000'],
+      /api\.intakeMaxBytes and api\.answerMaxBytes together must be at most half/,
+    ],
+    [
+      [...BUNDLED, 'metrics.podMonitor.enabled=true', 'metrics.serviceMonitor.enabled=true'],
+      /exclude each other, since every sample would count twice/,
+    ],
     [[...BUNDLED, 'redis.memoryRefusePercent=60'], /redisMemoryPercent must be below redis\.memoryRefusePercent/],
-    [[...BUNDLED, 'api.podLabels.app\\.kubernetes\\.io/component=x'], /api\.podLabels must not set app\.kubernetes\.io\/component/],
+    [
+      [...BUNDLED, 'api.podLabels.app\\.kubernetes\\.io/component=x'],
+      /api\.podLabels must not set app\.kubernetes\.io\/component/,
+    ],
     [[...BUNDLED, 'redis.prefix=a:b'], /prefix/],
     [[...BUNDLED, 'image.digest=latest'], /digest/],
   ])('%j is refused with a word on what to do', async (set, message) => {
@@ -122,8 +205,13 @@ chartSuite('values reach the processes', () => {
     for (const i of [0, 1] as const) {
       const set = Object.entries(bounds).map(([path, pair]) => `${path}=${pair[i]}`);
       const manifests = await render(newestHelm(), { set: [...BUNDLED, ...others, ...set] });
-      for (const role of ['api', 'worker'] as const) expect(readConfig(environmentOf(manifests, podOf(manifests, 'Deployment', `-${role}`).container), role)).toBeDefined();
-      expect(readConfig(environmentOf(manifests, podOf(manifests, 'Job', '').container), 'migrate')).toMatchObject({ migrateWaitMs: i * 600_000 });
+      for (const role of ['api', 'worker'] as const)
+        expect(
+          readConfig(environmentOf(manifests, podOf(manifests, 'Deployment', `-${role}`).container), role),
+        ).toBeDefined();
+      expect(readConfig(environmentOf(manifests, podOf(manifests, 'Job', '').container), 'migrate')).toMatchObject({
+        migrateWaitMs: i * 600_000,
+      });
       const beyond = Object.entries(bounds).map(([path, pair]) => `${path}=${pair[i] + (i === 0 ? -1 : 1)}`);
       const refusal = await render(newestHelm(), { set: [...BUNDLED, ...others, ...beyond] }).then(() => '', String);
       for (const path of Object.keys(bounds)) expect(refusal, path).toContain(`'/${path.replaceAll('.', '/')}'`);
@@ -131,9 +219,19 @@ chartSuite('values reach the processes', () => {
   });
 
   test('common labels stand beside the chart’s, and leave alone what selectors and Helm go by', async () => {
-    const manifests = await render(newestHelm(), { set: BUNDLED, json: ['commonLabels={"app.kubernetes.io/name":"x","app.kubernetes.io/managed-by":"me","app.kubernetes.io/part-of":"platform","team":"a"}'] });
+    const manifests = await render(newestHelm(), {
+      set: BUNDLED,
+      json: [
+        'commonLabels={"app.kubernetes.io/name":"x","app.kubernetes.io/managed-by":"me","app.kubernetes.io/part-of":"platform","team":"a"}',
+      ],
+    });
     for (const { kind, metadata } of manifests.filter((manifest) => !isTest(manifest))) {
-      expect(metadata.labels, kind).toMatchObject({ 'app.kubernetes.io/name': 'hookbay', 'app.kubernetes.io/managed-by': 'Helm', 'app.kubernetes.io/part-of': 'platform', team: 'a' });
+      expect(metadata.labels, kind).toMatchObject({
+        'app.kubernetes.io/name': 'hookbay',
+        'app.kubernetes.io/managed-by': 'Helm',
+        'app.kubernetes.io/part-of': 'platform',
+        team: 'a',
+      });
     }
   });
 
@@ -144,7 +242,10 @@ chartSuite('values reach the processes', () => {
     });
     expect(specOf(one(manifests, 'Deployment', '-worker'), 'strategy')).toEqual({ type: 'Recreate' });
     const { spec, container } = podOf(manifests, 'Deployment', '-api');
-    expect(container.env?.find(({ name }) => name === 'MYSQL_PASSWORD')?.valueFrom?.secretKeyRef).toEqual({ name: '123', key: 'on' });
+    expect(container.env?.find(({ name }) => name === 'MYSQL_PASSWORD')?.valueFrom?.secretKeyRef).toEqual({
+      name: '123',
+      key: 'on',
+    });
     expect(spec).toMatchObject({ priorityClassName: '1e3' });
     const bundled = await render(newestHelm(), { set: [...BUNDLED, 'redis.bundled.persistence.storageClass=-'] });
     expect(JSON.stringify(one(bundled, 'StatefulSet', '-redis').spec)).toContain('"storageClassName":"-"');
@@ -154,7 +255,9 @@ chartSuite('values reach the processes', () => {
     const manifests = await render(newestHelm(), { set: BUNDLED });
     const millicores = podsOf(manifests).flatMap(({ owner, spec }) => {
       const { cpu = '' } = spec.containers[0]?.resources?.requests ?? {};
-      return owner.kind === 'Job' || owner.kind === 'Pod' ? [] : [Number(cpu.replace('m', '')) * Number(specOf(owner, 'replicas'))];
+      return owner.kind === 'Job' || owner.kind === 'Pod'
+        ? []
+        : [Number(cpu.replace('m', '')) * Number(specOf(owner, 'replicas'))];
     });
     const sum = millicores.reduce((total, one) => total + one) / 1000;
     expect(readFileSync(`${CHART}/README.md`, 'utf8')).toContain(`${sum} cores and 3.5 GiB with both bundled stores`);
@@ -166,7 +269,10 @@ chartSuite('values reach the processes', () => {
 
     test('signs by the secret that the API checks by', async () => {
       const { container } = podOf(await render(newestHelm(), { set: BUNDLED }), 'Pod', '-test');
-      expect(container.env?.find(({ name }) => name === 'JWT_SECRET')?.valueFrom?.secretKeyRef).toEqual({ name: 'hb-hookbay', key: 'jwt-secret' });
+      expect(container.env?.find(({ name }) => name === 'JWT_SECRET')?.valueFrom?.secretKeyRef).toEqual({
+        name: 'hb-hookbay',
+        key: 'jwt-secret',
+      });
       expect(container.command).toEqual(['node', '--input-type=module', '--eval']);
       expect(container.args?.[0]?.trim()).toBe(readFileSync(`${CHART}/files/capture-test.mjs`, 'utf8').trim());
     });
@@ -180,12 +286,26 @@ chartSuite('values reach the processes', () => {
 
   test('the notes say what to do next, and that what is made up needs a look into the cluster', async () => {
     // Helm 3 shows notes to nobody without a cluster.
-    const notes = (set: string[]): Promise<string> => runHelm(tools.helms.find(({ major }) => major >= 4) as Helm, ['install', RELEASE, CHART, '--dry-run=client', ...set.flatMap((value) => ['--set', value])]);
+    const notes = (set: string[]): Promise<string> =>
+      runHelm(tools.helms.find(({ major }) => major >= 4) as Helm, [
+        'install',
+        RELEASE,
+        CHART,
+        '--dry-run=client',
+        ...set.flatMap((value) => ['--set', value]),
+      ]);
     const bundled = await notes(BUNDLED);
-    expect(bundled).toContain('kept in the Secret hb-hookbay: jwt-secret mysql-password mysql-root-password redis-password.');
+    expect(bundled).toContain(
+      'kept in the Secret hb-hookbay: jwt-secret mysql-password mysql-root-password redis-password.',
+    );
     expect(bundled).toMatch(/under `helm template`, Argo CD/);
     expect(bundled).toContain('exec deploy/hb-hookbay-api -- node dist/src/main.js token --sub me');
-    const own = await notes([...EXTERNAL, 'auth.jwt.jwksUrl=https://id/keys', 'ingress.enabled=true', 'ingress.hosts={hooks.example.com}']);
+    const own = await notes([
+      ...EXTERNAL,
+      'auth.jwt.jwksUrl=https://id/keys',
+      'ingress.enabled=true',
+      'ingress.hosts={hooks.example.com}',
+    ]);
     expect(own).not.toContain('helm template');
     expect(own).toContain('Endpoint URLs begin with http://hooks.example.com');
     expect(own).toContain('trustProxyHops is 0');
@@ -195,15 +315,23 @@ chartSuite('values reach the processes', () => {
   test('network policies let in and out what is needed, and migration and test to the bundled stores', async () => {
     const manifests = await render(newestHelm(), { file: 'network-policies.yaml' });
     const sources = (name: string): string[] => {
-      const [rule] = specOf(one(manifests, 'NetworkPolicy', name), 'ingress') as { from: { podSelector?: { matchLabels: Record<string, string> } }[] }[];
-      return (rule?.from ?? []).flatMap(({ podSelector }) => podSelector?.matchLabels['app.kubernetes.io/component'] ?? []);
+      const [rule] = specOf(one(manifests, 'NetworkPolicy', name), 'ingress') as {
+        from: { podSelector?: { matchLabels: Record<string, string> } }[];
+      }[];
+      return (rule?.from ?? []).flatMap(
+        ({ podSelector }) => podSelector?.matchLabels['app.kubernetes.io/component'] ?? [],
+      );
     };
     expect(sources('hookbay-mysql')).toEqual(['api', 'worker', 'migration', 'test']);
     expect(sources('hookbay-redis')).toEqual(['api', 'worker', 'test']);
     expect(sources('hookbay-api')).toEqual(['test']);
-    for (const name of ['mysql', 'redis']) expect(one(manifests, 'NetworkPolicy', `hookbay-${name}`).spec).not.toHaveProperty('egress');
+    for (const name of ['mysql', 'redis'])
+      expect(one(manifests, 'NetworkPolicy', `hookbay-${name}`).spec).not.toHaveProperty('egress');
     const hook = await render(newestHelm(), { file: 'network-policies-hook.yaml' });
-    expect(one(hook, 'NetworkPolicy', '-migration').metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade', 'helm.sh/hook-weight': '-10' });
+    expect(one(hook, 'NetworkPolicy', '-migration').metadata.annotations).toMatchObject({
+      'helm.sh/hook': 'pre-install,pre-upgrade',
+      'helm.sh/hook-weight': '-10',
+    });
     expect(JSON.stringify(one(hook, 'NetworkPolicy', '-api').spec)).toContain('{"port":8443,"protocol":"TCP"}');
   });
 });

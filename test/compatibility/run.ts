@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { delimiter } from 'node:path';
-import { UserError } from '../../src/errors.ts';
+import { UserError } from '../../src/user-error.ts';
 import { say } from '../../src/local/progress.ts';
 import { prepareServers, STORES, type ServerSet } from './servers.ts';
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { chmodSync, existsSync, globSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { UserError } from '../../src/errors.ts';
+import { UserError } from '../../src/user-error.ts';
 import { find } from '../../src/local/programs.ts';
 import { step } from '../../src/local/progress.ts';
 
@@ -21,7 +21,6 @@ const PACKAGES = ['mysql-server-core', 'redis-server', 'valkey-server'];
 const MYSQL_OPTIONS = [
   `--lc-messages-dir=${ROOT}/usr/share/mysql`,
   `--character-sets-dir=${ROOT}/usr/share/mysql/charsets`,
-  '--secure-file-priv=NULL',
 ];
 
 export type Store = 'redis' | 'valkey';

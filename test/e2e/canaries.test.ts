@@ -35,19 +35,38 @@ beforeAll(async () => {
   await quoting('requests', 'body', 'refused', '45000', 1644);
   await quoting('requests', 'body', 'unclear', 'HY000', 3999);
   await quoting('daily_usage', 'user_id', 'failing', '45000', 1644);
-  [api, worker] = await Promise.all([startRole('api', env, { logLevel: 'trace' }), startRole('worker', env, { logLevel: 'trace' })]);
+  [api, worker] = await Promise.all([
+    startRole('api', env, { logLevel: 'trace' }),
+    startRole('worker', env, { logLevel: 'trace' }),
+  ]);
   token = jwt.sign({ plan: 'pro' }, SECRET, { algorithm: 'HS256', subject: `${WORD}-user`, expiresIn: '1h' });
   owner = client(api.url, token);
   endpoint = (await owner.create({ alias: `${WORD}-alias` })).body.id;
 });
 afterAll(() => environment.close());
 
-const logged = (process: RoleProcess, message: string): boolean => process.log.some(({ msg }) => String(msg).startsWith(message));
+const logged = (process: RoleProcess, message: string): boolean =>
+  process.log.some(({ msg }) => String(msg).startsWith(message));
 
 test('captures, with data in every part of them', async () => {
-  const headers = ['Authorization', `Bearer ${WORD}`, 'Cookie', `session=${WORD}`, 'X-Request-Id', WORD, `X-${WORD}`, WORD, 'User-Agent', WORD];
+  const headers = [
+    'Authorization',
+    `Bearer ${WORD}`,
+    'Cookie',
+    `session=${WORD}`,
+    'X-Request-Id',
+    WORD,
+    `X-${WORD}`,
+    WORD,
+    'User-Agent',
+    WORD,
+  ];
   for (const key of [endpoint, `${WORD}-alias`, 'nobody', `${WORD}-nobody`]) {
-    await send(`${api.url}/h/${key}/${WORD}?${WORD}=${WORD}`, { method: 'POST', headers: [...headers, 'Content-Type', 'application/json'], body: `{"${WORD}":` });
+    await send(`${api.url}/h/${key}/${WORD}?${WORD}=${WORD}`, {
+      method: 'POST',
+      headers: [...headers, 'Content-Type', 'application/json'],
+      body: `{"${WORD}":`,
+    });
   }
   await send(`${api.url}/h/${endpoint}`, { method: 'POST', body: WORD.repeat(1024 * 1024) });
   await environment.drained();
@@ -76,13 +95,21 @@ test('management requests that succeed and that fail', async () => {
   }
   expect(statuses).toEqual([400, 400, 409, 413, 404, 400, 404, 400, 400, 404, 200, 400, 400]);
   const [entry] = (await owner.list(endpoint)).body.requests;
-  expect((await owner.call('POST', `/api/requests/${entry?.id}/verify`, { provider: 'github', secret: WORD })).status).toBe(200);
+  expect(
+    (await owner.call('POST', `/api/requests/${entry?.id}/verify`, { provider: 'github', secret: WORD })).status,
+  ).toBe(200);
   expect((await owner.entry(entry?.id ?? '')).status).toBe(200);
 });
 
 test('tokens that are refused', async () => {
   const expired = jwt.sign({}, SECRET, { subject: WORD, expiresIn: -100 });
-  for (const header of [`Bearer ${WORD}`, `Bearer ${WORD}.${WORD}.${WORD}`, `Basic ${WORD}`, `Bearer ${expired}`, `Bearer ${token}x`]) {
+  for (const header of [
+    `Bearer ${WORD}`,
+    `Bearer ${WORD}.${WORD}.${WORD}`,
+    `Basic ${WORD}`,
+    `Bearer ${expired}`,
+    `Bearer ${token}x`,
+  ]) {
     expect((await send(`${api.url}/api/endpoints`, { headers: ['Authorization', header] })).status).toBe(401);
   }
   const unknownPlan = jwt.sign({ plan: WORD }, SECRET, { subject: WORD, expiresIn: 100 });
@@ -90,7 +117,8 @@ test('tokens that are refused', async () => {
 });
 
 test('rows that the database refuses, and a database that is away', async () => {
-  for (const start of ['refused', 'unclear']) await send(`${api.url}/h/${endpoint}`, { method: 'POST', body: `${start} ${WORD}` });
+  for (const start of ['refused', 'unclear'])
+    await send(`${api.url}/h/${endpoint}`, { method: 'POST', body: `${start} ${WORD}` });
   await environment.drained();
   expect(await environment.db.knex('dead_letters').pluck('error_code')).toHaveLength(2);
   expect(logged(worker, 'The database refused captures')).toBe(true);
@@ -137,7 +165,8 @@ test('jobs that fail, in the log and in what BullMQ keeps of them', async () => 
   const kept: string[] = [];
   for (const name of CAPTURE_QUEUES) {
     for (const key of await redis.keys(`${environment.queues[name].toKey('')}*`)) {
-      if ((await redis.type(key)) === 'hash') kept.push(JSON.stringify(await redis.hmget(key, 'failedReason', 'stacktrace')));
+      if ((await redis.type(key)) === 'hash')
+        kept.push(JSON.stringify(await redis.hmget(key, 'failedReason', 'stacktrace')));
     }
   }
   expect(kept.filter((fields) => /\bat .*worker\.ts|persist|capture-batch/.test(fields)).length).toBeGreaterThan(1);
@@ -158,18 +187,28 @@ test('a job whose data can not be read', async () => {
 
 test('an error that nobody catches', async () => {
   const crash = `process.on("SIGUSR2", () => { void Promise.reject(Object.assign(new Error("out of order"), { sql: process.env.CANARY })); })`;
-  const lone = await startRole('worker', { ...env, CANARY: WORD, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(crash)}` }, { logLevel: 'trace' });
+  const lone = await startRole(
+    'worker',
+    { ...env, CANARY: WORD, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(crash)}` },
+    { logLevel: 'trace' },
+  );
   ended.push(lone);
   expect(await lone.end('SIGUSR2')).toBe(1);
   expect(lone.log.at(-1)).toMatchObject({ level: 60, error: { message: 'out of order' }, msg: 'Crashed' });
 });
 
 test('nothing of it is in the output or in the metrics of any process', async () => {
-  const metrics = await Promise.all([api, worker].map(async ({ internalPort }) => (await fetch(`http://127.0.0.1:${internalPort}/metrics`)).text()));
+  const metrics = await Promise.all(
+    [api, worker].map(async ({ internalPort }) => (await fetch(`http://127.0.0.1:${internalPort}/metrics`)).text()),
+  );
   await Promise.all([api.end(), worker.end()]);
   const texts = [...metrics, ...[...ended, api, worker].map((process) => process.output())];
   expect(texts.every((text) => text.length > 100)).toBe(true);
-  const secrets = [WORD, ...token.split('.'), ...[WORD].flatMap((text) => [Buffer.from(text).toString('hex'), Buffer.from(text).toString('base64').slice(0, 16)])];
+  const secrets = [
+    WORD,
+    ...token.split('.'),
+    ...[WORD].flatMap((text) => [Buffer.from(text).toString('hex'), Buffer.from(text).toString('base64').slice(0, 16)]),
+  ];
   secrets.push(environment.env['MYSQL_PASSWORD'] ?? '', environment.env['REDIS_PASSWORD'] ?? '');
   for (const secret of secrets) {
     expect(secret.length).toBeGreaterThan(8);

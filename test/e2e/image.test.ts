@@ -1,12 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { freePort } from '../../src/local/servers.ts';
+import { freePort } from '../../src/local/private-server.ts';
 import { captureOne, client } from '../support/client.ts';
 import { environmentVariables, eventually, openEnvironment, ready, type Environment } from '../support/environment.ts';
 import { baseImage, findImageTool, IMAGE_TESTS, NO_IMAGE_TOOL, type ImageTool } from '../support/image.ts';
 
 /** As a Kubernetes pod under the restricted profile runs it; the rest stands in the image. */
-const HARDENED = ['--read-only', '--tmpfs', '/tmp', '--cap-drop=ALL', '--security-opt', 'no-new-privileges', '--memory', '256m'];
+const HARDENED = [
+  '--read-only',
+  '--tmpfs',
+  '/tmp',
+  '--cap-drop=ALL',
+  '--security-opt',
+  'no-new-privileges',
+  '--memory',
+  '256m',
+];
 
 const MAX_BYTES_OVER_BASE = 40_000_000;
 
@@ -28,8 +37,14 @@ describe.skipIf(found === undefined)(IMAGE_TESTS, () => {
     const database = `${environment.config.mysql.database}_image`;
     await environment.db.knex.raw(`CREATE DATABASE ${database}`);
     settings = {
-      ...environmentVariables({ ...inject('mysql'), database }, { ...inject('redis'), prefix: environment.config.redis.prefix }),
-      HOST: '0.0.0.0', LOG_LEVEL: 'info', DURABILITY: 'strict', INTAKE_MAX_BYTES: String(64 * 1024 * 1024),
+      ...environmentVariables(
+        { ...inject('mysql'), database },
+        { ...inject('redis'), prefix: environment.config.redis.prefix },
+      ),
+      HOST: '0.0.0.0',
+      LOG_LEVEL: 'info',
+      DURABILITY: 'strict',
+      INTAKE_MAX_BYTES: String(64 * 1024 * 1024),
     };
   }, 900_000);
   afterAll(async () => {
@@ -39,16 +54,30 @@ describe.skipIf(found === undefined)(IMAGE_TESTS, () => {
     await environment.close();
   });
 
-  const variables = (extra: Record<string, string> = {}): string[] => Object.entries({ ...settings, ...extra }).flatMap(([name, value]) => ['-e', `${name}=${value}`]);
+  const variables = (extra: Record<string, string> = {}): string[] =>
+    Object.entries({ ...settings, ...extra }).flatMap(([name, value]) => ['-e', `${name}=${value}`]);
   /** Runs a role to its end. */
   const once = (...command: string[]): { code: number | null; stdout: string; stderr: string } =>
-    tool.run(['run', '--rm', '--network=host', '--no-healthcheck', ...HARDENED, ...variables(), tag, ...command], { allowFailure: true });
+    tool.run(['run', '--rm', '--network=host', '--no-healthcheck', ...HARDENED, ...variables(), tag, ...command], {
+      allowFailure: true,
+    });
 
   async function start(role: 'api' | 'worker'): Promise<{ port: number; internalPort: number; seconds: number }> {
     const [port, internalPort] = [await freePort(), await freePort()];
     const begin = performance.now();
     const ports = { PORT: String(port), INTERNAL_PORT: String(internalPort) };
-    tool.run(['run', '-d', '--name', container(role), '--network=host', '--no-healthcheck', ...HARDENED, ...variables(ports), tag, role]);
+    tool.run([
+      'run',
+      '-d',
+      '--name',
+      container(role),
+      '--network=host',
+      '--no-healthcheck',
+      ...HARDENED,
+      ...variables(ports),
+      tag,
+      role,
+    ]);
     await ready(internalPort);
     return { port, internalPort, seconds: (performance.now() - begin) / 1000 };
   }
@@ -65,10 +94,17 @@ describe.skipIf(found === undefined)(IMAGE_TESTS, () => {
     const { id } = await captureOne(url, endpoint.id, { body: 'hello from a container' });
     const listed = await owner.list(endpoint.id);
     expect(listed.body.requests.map((entry) => [entry.id, entry.body])).toEqual([[id, 'hello from a container']]);
-    expect(once('dead-letters', 'list')).toMatchObject({ code: 0, stderr: expect.stringContaining('There are no dead letters.') });
+    expect(once('dead-letters', 'list')).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('There are no dead letters.'),
+    });
 
     // The image's own health check, which Compose goes by.
-    const check = (JSON.parse(tool.run(['image', 'inspect', tag, '--format', '{{json .Config.Healthcheck.Test}}']).stdout) as string[]).slice(1);
+    const check = (
+      JSON.parse(
+        tool.run(['image', 'inspect', tag, '--format', '{{json .Config.Healthcheck.Test}}']).stdout,
+      ) as string[]
+    ).slice(1);
     for (const role of ['api', 'worker']) {
       expect(tool.run(['exec', container(role), ...check]).code).toBe(0);
       expect(tool.run(['exec', container(role), ...check, '--ready']).code).toBe(0);
@@ -78,19 +114,31 @@ describe.skipIf(found === undefined)(IMAGE_TESTS, () => {
 
     for (const role of ['api', 'worker']) {
       tool.run(['stop', '--time', '20', container(role)]);
-      await eventually(() => tool.run(['inspect', container(role), '--format', '{{.State.Running}}']).stdout.trim() === 'false');
-      expect([role, tool.run(['inspect', container(role), '--format', '{{.State.ExitCode}}']).stdout.trim()]).toEqual([role, '0']);
+      await eventually(
+        () => tool.run(['inspect', container(role), '--format', '{{.State.Running}}']).stdout.trim() === 'false',
+      );
+      expect([role, tool.run(['inspect', container(role), '--format', '{{.State.ExitCode}}']).stdout.trim()]).toEqual([
+        role,
+        '0',
+      ]);
       expect(tool.run(['logs', container(role)]).stdout).toContain('"msg":"Stopped"');
     }
   });
 
   test('runs as nobody, can change nothing of itself, and brings no package manager', () => {
     expect(tool.run(['image', 'inspect', tag, '--format', '{{.Config.User}}']).stdout.trim()).toBe('65532:65532');
-    const shell = (script: string): string => tool.run(['run', '--rm', '--network=none', '--no-healthcheck', '--entrypoint', 'sh', tag, '-c', script]).stdout.trim();
+    const shell = (script: string): string =>
+      tool
+        .run(['run', '--rm', '--network=none', '--no-healthcheck', '--entrypoint', 'sh', tag, '-c', script])
+        .stdout.trim();
     expect(shell('id -u; id -g')).toBe('65532\n65532');
     // Without the read-only file system.
     expect(shell('find /app \\( -writable -o ! -user root \\) ! -type l | head')).toBe('');
-    expect(shell('command -v npm npx yarn corepack; ls node_modules | grep -x -e vitest -e typescript -e oxlint; ls dist; find dist -name "*.ts" | head')).toBe('migrations\nsrc');
+    expect(
+      shell(
+        'command -v npm npx yarn corepack; ls node_modules | grep -x -e vitest -e typescript -e oxlint; ls dist; find dist -name "*.ts" | head',
+      ),
+    ).toBe('migrations\nsrc');
   });
 
   test('is small', () => {

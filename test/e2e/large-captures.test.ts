@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { percentile } from '../support/audience.ts';
+import { percentile } from '../support/live/follower.ts';
 import { captureOne, client, mintToken, send, type Client } from '../support/client.ts';
 import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
 import { scrape } from '../support/exposition.ts';
@@ -24,7 +24,8 @@ afterAll(async () => {
 });
 
 const held = async (): Promise<number> => (await scrape(api.internalPort)).value('hookbay_intake_bytes') ?? 0;
-const refusals = async (reason: string): Promise<number> => (await scrape(api.internalPort)).value('hookbay_capture_refusals_total', { reason }) ?? 0;
+const refusals = async (reason: string): Promise<number> =>
+  (await scrape(api.internalPort)).value('hookbay_capture_refusals_total', { reason }) ?? 0;
 
 /** Whether all of so many bodies are kept that are sent at once, while small captures go on beside them. */
 async function burst(count: number, bytes: number): Promise<boolean> {
@@ -39,7 +40,9 @@ async function burst(count: number, bytes: number): Promise<boolean> {
     }
   })();
   const start = performance.now();
-  const answers = await Promise.all(Array.from({ length: count }, () => send(`${api.url}/h/${endpointId}`, { method: 'POST', body })));
+  const answers = await Promise.all(
+    Array.from({ length: count }, () => send(`${api.url}/h/${endpointId}`, { method: 'POST', body })),
+  );
   const seconds = (performance.now() - start) / 1000;
   busy = false;
   await beside;
@@ -56,16 +59,19 @@ async function burst(count: number, bytes: number): Promise<boolean> {
 test.each([
   [50, 3_000_000],
   [20, 8_000_000],
-])('%d bodies of %d bytes at once are all kept by one idle process, and small captures go on beside them', async (count, bytes) => {
-  // A machine that is busy with other things may be too slow for a burst, but not for each of them.
-  await eventually(() => burst(count, bytes));
-  expect(await refusals('body_memory')).toBe(0);
-  expect(await held()).toBe(0);
-  await environment.drained();
-  const stored = await environment.db.knex('requests').where('size', bytes).count<{ n: number }[]>({ n: '*' });
-  expect(Number(stored[0]?.n)).toBeGreaterThanOrEqual(count);
-  expect(await environment.redis.keys(`{${environment.config.redis.prefix}}:capture-large:body:*`)).toEqual([]);
-});
+])(
+  '%d bodies of %d bytes at once are all kept by one idle process, and small captures go on beside them',
+  async (count, bytes) => {
+    // A machine that is busy with other things may be too slow for a burst, but not for each of them.
+    await eventually(() => burst(count, bytes));
+    expect(await refusals('body_memory')).toBe(0);
+    expect(await held()).toBe(0);
+    await environment.drained();
+    const stored = await environment.db.knex('requests').where('size', bytes).count<{ n: number }[]>({ n: '*' });
+    expect(Number(stored[0]?.n)).toBeGreaterThanOrEqual(count);
+    expect(await environment.redis.keys(`{${environment.config.redis.prefix}}:capture-large:body:*`)).toEqual([]);
+  },
+);
 
 test('uploads that stall leave room for everybody else, and what they are refused is counted and logged with its reason', async () => {
   const sockets = Array.from({ length: 41 }, () => {

@@ -6,9 +6,9 @@ import { CLOSE } from '../../src/domain/live-event.ts';
 import { captureOne, client, mintToken } from '../support/client.ts';
 import { closing, eventually } from '../support/environment.ts';
 import { startFleet, type Fleet } from '../support/fleet.ts';
-import { catchUpOnConnect, connectClient } from '../support/live.ts';
+import { catchUpOnConnect, connectClient } from '../support/live/clients.ts';
 import { endProcess } from '../support/processes.ts';
-import { runTrial } from '../support/live-trial.ts';
+import { runTrial } from '../support/live/trial.ts';
 
 let fleet: Fleet;
 beforeAll(async () => {
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => fleet.stop());
 
-test('200 sockets of 20 users on two pods, while pods, workers and Redis are killed: every row is seen by its owners, and nobody else\'s', async () => {
+test("200 sockets of 20 users on two pods, while pods, workers and Redis are killed: every row is seen by its owners, and nobody else's", async () => {
   const result = await runTrial(fleet, {
     sockets: 200,
     users: 20,
@@ -42,7 +42,9 @@ test('the client in the README, as it stands there, prints every capture once, o
   const token = mintToken('reader', { plan: 'enterprise' });
   const { id } = (await client(fleet.url, token).create()).body;
   await Promise.all(Array.from({ length: 1_100 }, (_, i) => captureOne(fleet.url, id, { body: `past ${i}` })));
-  const reader = spawn(process.execPath, ['--input-type=module', '-e', program, 'follow.mjs', fleet.url, id, token], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const reader = spawn(process.execPath, ['--input-type=module', '-e', program, 'follow.mjs', fleet.url, id, token], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   closing(reader, (child) => void child.kill());
   const lines: string[] = [];
   createInterface({ input: reader.stdout }).on('line', (line) => lines.push(line));

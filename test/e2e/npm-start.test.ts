@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { isAlive } from '../../src/local/processes.ts';
-import { freePort } from '../../src/local/servers.ts';
+import { freePort } from '../../src/local/private-server.ts';
 import { captureOne, client, type Receipt } from '../support/client.ts';
 import { eventually } from '../support/environment.ts';
 import { endProcess } from '../support/processes.ts';
@@ -61,7 +61,10 @@ test('ready, captured, listed by the printed curl sequence, stopped with nothing
   const [createdUrl, receipt, list] = (await bash(paste)).trim().split('\n') as [string, string, string];
   expect(createdUrl).toMatch(new RegExp(`^${first.url}/h/[0-9a-f-]{36}$`));
   const { id } = JSON.parse(receipt) as Receipt;
-  expect(JSON.parse(list)).toMatchObject({ total: 1, requests: [{ id, body: '{"hello":"world"}', content_type: 'application/json' }] });
+  expect(JSON.parse(list)).toMatchObject({
+    total: 1,
+    requests: [{ id, body: '{"hello":"world"}', content_type: 'application/json' }],
+  });
 
   const pids = processesOf(dataDir);
   expect(pids).toHaveLength(5);
@@ -121,7 +124,12 @@ test('when the terminal is closed everything stops', async () => {
   expect(pids.filter(isAlive)).toEqual([]);
 });
 
-test.each([['database', 1], ['Redis', 2], ['api', 3], ['worker', 4]] as const)('when the %s ends by itself it says so and stops the rest', async (name, index) => {
+test.each([
+  ['database', 1],
+  ['Redis', 2],
+  ['api', 3],
+  ['worker', 4],
+] as const)('when the %s ends by itself it says so and stops the rest', async (name, index) => {
   const dataDir = newDataDir();
   const started = await npmStart(dataDir, await freePort());
   const pids = processesOf(dataDir);
@@ -132,10 +140,16 @@ test.each([['database', 1], ['Redis', 2], ['api', 3], ['worker', 4]] as const)('
 });
 
 test('a data directory that cannot be written to, and servers of the user that do not answer, are named', async () => {
-  await expect(npmStart('/proc/nope', await freePort())).rejects.toThrow(/DATA_DIR must be a folder that this user can write to: \/proc\/nope/);
+  await expect(npmStart('/proc/nope', await freePort())).rejects.toThrow(
+    /DATA_DIR must be a folder that this user can write to: \/proc\/nope/,
+  );
   const [mysql, redis] = ['mysql://a:b@127.0.0.1:1/c', 'redis://127.0.0.1:1/0'];
-  await expect(npmStart(newDataDir(), await freePort(), { MYSQL_URL: mysql, REDIS_URL: redis })).rejects.toThrow(/MYSQL_URL: there is no database at 127\.0\.0\.1:1 \(ECONNREFUSED\)/);
-  await expect(npmStart(newDataDir(), await freePort(), { REDIS_URL: redis })).rejects.toThrow(/REDIS_URL: there is no Redis at 127\.0\.0\.1:1/);
+  await expect(npmStart(newDataDir(), await freePort(), { MYSQL_URL: mysql, REDIS_URL: redis })).rejects.toThrow(
+    /MYSQL_URL: there is no database at 127\.0\.0\.1:1 \(ECONNREFUSED\)/,
+  );
+  await expect(npmStart(newDataDir(), await freePort(), { REDIS_URL: redis })).rejects.toThrow(
+    /REDIS_URL: there is no Redis at 127\.0\.0\.1:1/,
+  );
 });
 
 test('a wrong setting is refused by name before anything starts', async () => {
@@ -146,7 +160,12 @@ test('a wrong setting is refused by name before anything starts', async () => {
 
 /** The API of a killed launcher notices by itself; until then it holds the port. */
 async function portWhenFree(port: number): Promise<number> {
-  await eventually(async () => fetch(`http://127.0.0.1:${port}/`).then(() => false, () => true));
+  await eventually(async () =>
+    fetch(`http://127.0.0.1:${port}/`).then(
+      () => false,
+      () => true,
+    ),
+  );
   return port;
 }
 

@@ -85,7 +85,11 @@ describe('Redis', () => {
     const during = load.outcomes.slice(before + 8);
     expect(during.filter(({ status }) => status !== 503)).toEqual([]);
     const refused = await send(`${api.url}/h/${endpointId}`, { method: 'POST' });
-    expect([refused.status, refused.headers['retry-after'], refused.body]).toEqual([503, '2', { error: expect.any(String) }]);
+    expect([refused.status, refused.headers['retry-after'], refused.body]).toEqual([
+      503,
+      '2',
+      { error: expect.any(String) },
+    ]);
     // Reads go on, and say what they could not make sure of.
     const list = await owner.list(endpointId);
     expect([list.status, list.headers['x-captures-pending']]).toEqual([200, 'unknown']);
@@ -118,7 +122,9 @@ describe('Redis', () => {
     servers.redis.process.kill('SIGSTOP');
     closing(servers.redis.process, (redis) => void redis.kill('SIGCONT'));
     const start = performance.now();
-    const answers = await Promise.all(Array.from({ length: 20 }, () => send(`${api.url}/h/${endpointId}`, { method: 'POST', body: 'x' })));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => send(`${api.url}/h/${endpointId}`, { method: 'POST', body: 'x' })),
+    );
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 503));
     expect(performance.now() - start).toBeLessThan(ANSWER_BOUND_MS + NOISE_MS);
     servers.redis.process.kill('SIGCONT');
@@ -129,7 +135,10 @@ describe('Redis', () => {
 describe('connections whose other end is lost without a word', () => {
   test('to Redis: captures are refused in time, and taken again soon', async () => {
     const proxy = closing(await startProxy(servers.redis.config.port), (open) => open.close());
-    const behind = closing(await startRole('api', { ...environment.env, REDIS_PORT: String(proxy.port) }), async (api) => void (await api.end()));
+    const behind = closing(
+      await startRole('api', { ...environment.env, REDIS_PORT: String(proxy.port) }),
+      async (api) => void (await api.end()),
+    );
     await captureOne(behind.url, endpointId);
     proxy.silenceExisting();
     const start = performance.now();
@@ -156,8 +165,14 @@ describe('connections whose other end is lost without a word', () => {
 
 test('connections of an API to MySQL are lost without a word: it answers again by itself', async () => {
   const proxy = closing(await startProxy(servers.mysql.config.port), (open) => open.close());
-  const behind = closing(await startRole('api', { ...environment.env, MYSQL_PORT: String(proxy.port), MYSQL_POOL_SIZE: '2' }), async (api) => void (await api.end()));
-  const ask = (): Promise<number> => client(behind.url, mintToken('ann')).endpoints().then(({ status }) => status);
+  const behind = closing(
+    await startRole('api', { ...environment.env, MYSQL_PORT: String(proxy.port), MYSQL_POOL_SIZE: '2' }),
+    async (api) => void (await api.end()),
+  );
+  const ask = (): Promise<number> =>
+    client(behind.url, mintToken('ann'))
+      .endpoints()
+      .then(({ status }) => status);
   expect(await Promise.all(Array.from({ length: 6 }, ask))).toEqual(Array.from({ length: 6 }, () => 200));
   proxy.silenceExisting();
   // More than the pool has connections.
@@ -192,7 +207,10 @@ test('a delete that fails because MySQL is away leaves the endpoint capturing', 
 test('large captures: taken, stored once, and no hindrance to small ones', async () => {
   // Of bytes that JSON would write as six each.
   const large = Buffer.alloc(5 * 1024 * 1024);
-  const [first, second] = await Promise.all([captureOne(api.url, endpointId, { body: large }), captureOne(api.url, endpointId, { body: large })]);
+  const [first, second] = await Promise.all([
+    captureOne(api.url, endpointId, { body: large }),
+    captureOne(api.url, endpointId, { body: large }),
+  ]);
   const small = await captureOne(api.url, endpointId, { body: 'small' });
   await environment.drained();
   for (const { id } of [first, second]) expect((await owner.body(id)).bytes.equals(large)).toBe(true);
@@ -233,7 +251,13 @@ test('a job whose worker was killed again and again is stored, not given up', as
   const { id } = await captureOne(api.url, endpointId);
   for (let death = 1; death <= 4; death += 1) {
     const holder = worker;
-    await eventually(async () => (await environment.queue.getActiveCount()) === 1 && (await environment.redis.exists(`${environment.queue.toKey((await environment.queue.getRanges(['active'], 0, 0))[0] ?? '')}:lock`)) === 1);
+    await eventually(
+      async () =>
+        (await environment.queue.getActiveCount()) === 1 &&
+        (await environment.redis.exists(
+          `${environment.queue.toKey((await environment.queue.getRanges(['active'], 0, 0))[0] ?? '')}:lock`,
+        )) === 1,
+    );
     await holder.end('SIGKILL');
     worker = await startWorker();
     // Until the new one has taken the job over, its lock is the dead one's.
@@ -295,7 +319,13 @@ test('APIs, workers and Redis killed under large bodies: the books balance, and 
   await expectBalanced(db, endpointId, load.outcomes);
   expect(await queues['capture-large'].getFailedCount()).toBe(0);
   // What the reconciler does a minute later.
-  await reconcileQuota(redis, config.redis.prefix, (ids) => findStoredBatches(db.pool, ids), (id) => removeLargeBody(queues['capture-large'], redis, id), -1_000);
+  await reconcileQuota(
+    redis,
+    config.redis.prefix,
+    (ids) => findStoredBatches(db.pool, ids),
+    (id) => removeLargeBody(redis, config.redis.prefix, id),
+    -1_000,
+  );
   expect(await redis.keys(queues['capture-large'].toKey('body:*'))).toEqual([]);
 });
 
@@ -305,17 +335,26 @@ test('a large job whose body is gone is done when its capture is stored, and fai
   const { id } = await captureOne(api.url, endpointId, { body: Buffer.alloc(800_000, 7) });
   await environment.drained();
   const [stored] = await environment.db.knex('capture_batches').orderBy('id', 'desc').limit(1).pluck('id');
-  const batch = { id: bytesToId(stored as Buffer), day: '2026-03-01', captures: [makeCapture(endpointId, { body: Buffer.alloc(800_000) })] };
-  await enqueueLargeCapture(large, redis, batch);
+  const batch = {
+    id: bytesToId(stored as Buffer),
+    day: '2026-03-01',
+    captures: [makeCapture(endpointId, { body: Buffer.alloc(800_000) })],
+  };
+  await enqueueLargeCapture(large, redis, environment.config.redis.prefix, batch);
   await environment.drained();
   expect(await large.getFailedCount()).toBe(0);
   expect((await owner.list(endpointId)).body.requests.map((entry) => entry.id)).toEqual([id]);
 
   await large.pause();
-  await enqueueLargeCapture(large, redis, { ...batch, id: newTimeOrderedId() });
+  await enqueueLargeCapture(large, redis, environment.config.redis.prefix, { ...batch, id: newTimeOrderedId() });
   await redis.del(...(await redis.keys(large.toKey('body:*'))));
   await large.resume();
-  await eventually(() => worker.log.some(({ msg, error }) => msg === 'Job failed' && JSON.stringify(error).includes('body of this large capture is missing')));
+  await eventually(() =>
+    worker.log.some(
+      ({ msg, error }) =>
+        msg === 'Job failed' && JSON.stringify(error).includes('body of this large capture is missing'),
+    ),
+  );
   expect((await owner.list(endpointId)).body.total).toBe(1);
   await large.obliterate({ force: true });
 });

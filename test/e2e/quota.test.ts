@@ -28,7 +28,10 @@ beforeAll(async () => {
   servers = await startPrivateServers(dataDir);
   environment = await openEnvironment({ mysql: servers.mysql.config, redis: servers.redis.config });
   env = { ...environment.env, PLANS: JSON.stringify({ race: { dailyRequests: CAP } }) };
-  [worker, apis] = await Promise.all([startRole('worker', env), Promise.all(Array.from({ length: 4 }, () => startRole('api', env)))]);
+  [worker, apis] = await Promise.all([
+    startRole('worker', env),
+    Promise.all(Array.from({ length: 4 }, () => startRole('api', env))),
+  ]);
 });
 afterAll(async () => {
   await Promise.all([...apis, worker].map((process) => process.end()));
@@ -49,7 +52,11 @@ interface Race {
 async function race(user: string, disturb: () => Promise<void> = async () => {}): Promise<Race> {
   const owner = client(apis[0]?.url ?? '', mintToken(user, { plan: 'race' }));
   const { id } = (await owner.create()).body;
-  const load = startLoad({ url: () => `${apis[Math.floor(Math.random() * apis.length)]?.url}/h/${id}`, connections: 64, bodyBytes: 16 });
+  const load = startLoad({
+    url: () => `${apis[Math.floor(Math.random() * apis.length)]?.url}/h/${id}`,
+    connections: 64,
+    bodyBytes: 16,
+  });
   const refused = (): number => load.outcomes.filter(({ status }) => status === 429).length;
   await eventually(() => load.outcomes.length > CAP / 3);
   await disturb();
@@ -57,7 +64,9 @@ async function race(user: string, disturb: () => Promise<void> = async () => {})
   await load.stop();
   await environment.drained();
   await reconcileQuota(environment.redis, environment.config.redis.prefix, keptBatches, async () => {}, -1_000);
-  const counts = Object.values(await environment.redis.hgetall(`{${environment.config.redis.prefix}}:quota:user:${user}`));
+  const counts = Object.values(
+    await environment.redis.hgetall(`{${environment.config.redis.prefix}}:quota:user:${user}`),
+  );
   return {
     receipts: load.outcomes.filter(({ kind }) => kind === 'receipt').length,
     refused: refused(),

@@ -8,7 +8,11 @@ let processes: RoleProcess[];
 
 beforeAll(async () => {
   environment = await openEnvironment();
-  processes = await Promise.all([startRole('api', environment.env), startRole('api', environment.env), startRole('worker', environment.env)]);
+  processes = await Promise.all([
+    startRole('api', environment.env),
+    startRole('api', environment.env),
+    startRole('worker', environment.env),
+  ]);
 });
 afterAll(async () => {
   await Promise.all(processes.map((process) => process.end()));

@@ -5,9 +5,9 @@ import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import type { RedisConfig } from '../../src/config.ts';
 import { idToBytes } from '../../src/domain/ids.ts';
-import type { PrivateServer } from '../../src/local/servers.ts';
+import type { PrivateServer } from '../../src/local/private-server.ts';
 import { createLog } from '../../src/log.ts';
-import { ballastKey } from '../../src/redis/ballast.ts';
+import { redisKeys } from '../../src/redis/keys.ts';
 import { closeRedis, openRedis } from '../../src/redis/connections.ts';
 import { readMemory } from '../../src/redis/memory.ts';
 import { expectBalanced, startLoad } from '../support/accounting.ts';
@@ -28,7 +28,7 @@ let worker: RoleProcess;
 let endpointId: string;
 
 const startWorker = (): Promise<RoleProcess> => startRole('worker', { ...environment.env, JOB_LOCK_MS: '2000' });
-const ballast = (): Promise<number> => admin.strlen(ballastKey(environment.config.redis.prefix));
+const ballast = (): Promise<number> => admin.strlen(redisKeys(environment.config.redis.prefix).ballast);
 const messages = ({ log }: RoleProcess): string[] => log.map(({ msg }) => String(msg));
 const share = async (): Promise<number> => (await readMemory(admin)).used / MAX_MEMORY;
 
@@ -59,7 +59,11 @@ test('filled up with captures: senders hear 503, restarted workers drain it, cap
   await eventually(() => load.outcomes.some(({ status }) => status === 503));
   expect(messages(api)).toContain('Redis is nearly full: refusing captures until workers have made room');
   const refused = await send(`${api.url}/h/${endpointId}`, { method: 'POST', body: 'x' });
-  expect([refused.status, refused.headers['retry-after'], refused.body]).toEqual([503, '2', { error: expect.any(String) }]);
+  expect([refused.status, refused.headers['retry-after'], refused.body]).toEqual([
+    503,
+    '2',
+    { error: expect.any(String) },
+  ]);
   // It is the watch that refuses, with room left, and not Redis.
   const reasons = new Set(api.log.filter(({ msg }) => msg === 'Captures refused').map(({ reason }) => reason));
   expect(reasons).toEqual(new Set(['redis_full']));
@@ -78,7 +82,9 @@ test('filled up with captures: senders hear 503, restarted workers drain it, cap
 
 test("at its hard limit, filled by somebody else's keys: the ballast lets a restarted worker drain it", async () => {
   await worker.end();
-  const ids = await Promise.all(Array.from({ length: 50 }, async () => (await captureOne(api.url, endpointId, { body: 'kept' })).id));
+  const ids = await Promise.all(
+    Array.from({ length: 50 }, async () => (await captureOne(api.url, endpointId, { body: 'kept' })).id),
+  );
   await fillToTheBrim();
   expect(await ballast()).toBeGreaterThan(0);
   const refused = await send(`${api.url}/h/${endpointId}`, { method: 'POST' });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { expectBalanced, startLoad } from '../support/accounting.ts';
-import { startFollower } from '../support/audience.ts';
+import { startFollower } from '../support/live/follower.ts';
 import { startBalancer } from '../support/balancer.ts';
 import { client, mintToken } from '../support/client.ts';
 import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
@@ -26,17 +26,26 @@ interface Rollout {
 const SETTINGS = ['DRAIN_DELAY_MS', 'SHUTDOWN_TIMEOUT_MS', 'JOB_LOCK_MS', 'WORKER_CONCURRENCY', 'INTAKE_MAX_BYTES'];
 
 function rolloutOf(component: string): Rollout {
-  const manifests = parseAllDocuments(readFileSync('k8s/base/hookbay.yaml', 'utf8')).map((document) => document.toJS() as { kind: string; metadata: { labels: Record<string, string> }; spec: unknown });
-  const deployment = manifests.find(({ kind, metadata }) => kind === 'Deployment' && metadata.labels['app.kubernetes.io/component'] === component);
+  const manifests = parseAllDocuments(readFileSync('k8s/base/hookbay.yaml', 'utf8')).map(
+    (document) => document.toJS() as { kind: string; metadata: { labels: Record<string, string> }; spec: unknown },
+  );
+  const deployment = manifests.find(
+    ({ kind, metadata }) => kind === 'Deployment' && metadata.labels['app.kubernetes.io/component'] === component,
+  );
   if (deployment === undefined) throw new Error(`there is no Deployment of ${component}`);
-  const pod = (deployment.spec as { template: { spec: { terminationGracePeriodSeconds: number; containers: Container[] } } }).template.spec;
+  const pod = (
+    deployment.spec as { template: { spec: { terminationGracePeriodSeconds: number; containers: Container[] } } }
+  ).template.spec;
   const container = pod.containers[0] as Container;
   const settings = container.env.filter(({ name, value }) => SETTINGS.includes(name) && value !== undefined);
   return {
     env: Object.fromEntries(settings.map(({ name, value }) => [name, value as string])),
     preStopMs: (container.lifecycle?.preStop?.sleep.seconds ?? 0) * 1_000,
     graceMs: pod.terminationGracePeriodSeconds * 1_000,
-    readiness: { periodMs: container.readinessProbe.periodSeconds * 1_000, failureThreshold: container.readinessProbe.failureThreshold },
+    readiness: {
+      periodMs: container.readinessProbe.periodSeconds * 1_000,
+      failureThreshold: container.readinessProbe.failureThreshold,
+    },
   };
 }
 
@@ -46,7 +55,9 @@ beforeAll(async () => {
 });
 afterAll(() => environment.close());
 
-/** As a kubelet ends a container: it sleeps, then SIGTERM; whoever is there at the end of the grace period is killed. */
+/**
+ * As a kubelet ends a container: it sleeps, then SIGTERM; whoever is there at the end of the grace period is killed.
+ */
 async function terminate(pod: RoleProcess, { preStopMs, graceMs }: Rollout): Promise<number | string | null> {
   await new Promise((resolve) => setTimeout(resolve, preStopMs));
   const kill = setTimeout(() => pod.child.kill('SIGKILL'), graceMs - preStopMs);
@@ -57,11 +68,18 @@ async function terminate(pod: RoleProcess, { preStopMs, graceMs }: Rollout): Pro
 
 test('a rollout by the settings of the chart, two API and two worker pods under load: no request fails, no capture is lost, sockets are back', async () => {
   const rollouts = { api: rolloutOf('api'), worker: rolloutOf('worker') };
-  expect(rollouts.api.env).toMatchObject({ DRAIN_DELAY_MS: expect.any(String), SHUTDOWN_TIMEOUT_MS: expect.any(String) });
-  const start = (role: 'api' | 'worker'): Promise<RoleProcess> => startRole(role, { ...environment.env, ...rollouts[role].env });
+  expect(rollouts.api.env).toMatchObject({
+    DRAIN_DELAY_MS: expect.any(String),
+    SHUTDOWN_TIMEOUT_MS: expect.any(String),
+  });
+  const start = (role: 'api' | 'worker'): Promise<RoleProcess> =>
+    startRole(role, { ...environment.env, ...rollouts[role].env });
   // The pessimist's balancer: it hears of a leaving pod by nothing but the readiness probe.
   const balancer = closing(await startBalancer(rollouts.api.readiness), (open) => open.close());
-  const pods = { api: await Promise.all([start('api'), start('api')]), worker: await Promise.all([start('worker'), start('worker')]) };
+  const pods = {
+    api: await Promise.all([start('api'), start('api')]),
+    worker: await Promise.all([start('worker'), start('worker')]),
+  };
   closing(pods, async ({ api, worker }) => void (await Promise.all([...api, ...worker].map((pod) => pod.end()))));
   for (const pod of pods.api) balancer.backends.add(pod);
   const url = `http://127.0.0.1:${balancer.port}`;
@@ -69,7 +87,9 @@ test('a rollout by the settings of the chart, two API and two worker pods under 
 
   const token = mintToken('ann', { plan: 'enterprise' });
   const { id } = (await client(url, token).create()).body;
-  const followers = Array.from({ length: 40 }, () => closing(startFollower(url, token, [id]), (follower) => follower.close()));
+  const followers = Array.from({ length: 40 }, () =>
+    closing(startFollower(url, token, [id]), (follower) => follower.close()),
+  );
   await eventually(() => followers.every((follower) => follower.isConnected()));
   const load = startLoad({ url: () => `${url}/h/${id}`, connections: 8, pauseMs: 20 });
   for (const index of [0, 1]) {

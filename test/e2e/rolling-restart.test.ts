@@ -19,7 +19,10 @@ const startWorker = (): Promise<RoleProcess> => startRole('worker', environment.
 beforeAll(async () => {
   environment = await openEnvironment();
   balancer = await startBalancer();
-  [apis, workers] = await Promise.all([Promise.all([startApi(), startApi()]), Promise.all([startWorker(), startWorker()])]);
+  [apis, workers] = await Promise.all([
+    Promise.all([startApi(), startApi()]),
+    Promise.all([startWorker(), startWorker()]),
+  ]);
   for (const api of apis) balancer.backends.add(api);
 });
 afterAll(async () => {

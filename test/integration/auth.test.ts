@@ -28,7 +28,8 @@ const ROUTES = [
   ['GET', '/API/Endpoints/'],
 ] as const;
 
-const base64url = (value: unknown): string => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
+const base64url = (value: unknown): string =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
 const claims = { sub: 'ann', exp: Math.floor(Date.now() / 1000) + 600 };
 const unsigned = (header: unknown): string => `${base64url(header)}.${base64url(claims)}.`;
 const hmac = (header: unknown, payload: unknown, key: string): string => {
@@ -61,7 +62,11 @@ const REFUSED: [string, string | undefined][] = [
 test('every route wants a token, before it looks at anything else of the request [Missing, malformed, expired or forged token]', async () => {
   const bodies = new Set<string>();
   for (const [method, path] of ROUTES) {
-    const answer = await send(`${url}${path}`, { method, headers: ['Content-Type', 'application/json'], body: '{broken' });
+    const answer = await send(`${url}${path}`, {
+      method,
+      headers: ['Content-Type', 'application/json'],
+      body: '{broken',
+    });
     expect([method, path, answer.status]).toEqual([method, path, 401]);
     expect(answer.headers['www-authenticate']).toBe('Bearer');
     bodies.add(answer.bytes.toString());
@@ -87,7 +92,9 @@ describe('a token with a right signature and a wrong claim is told what is wrong
     ['a sub of 256 characters', { sub: 'x'.repeat(256), exp: now + 60 }, /sub/],
     ['a sub that is no Unicode', { sub: '\ud800', exp: now + 60 }, /sub/],
   ])('%s', async (_name, payload, description) => {
-    const answer = await send(`${url}/api/endpoints`, { headers: ['Authorization', `Bearer ${hmac({ alg: 'HS256' }, payload, JWT_SECRET)}`] });
+    const answer = await send(`${url}/api/endpoints`, {
+      headers: ['Authorization', `Bearer ${hmac({ alg: 'HS256' }, payload, JWT_SECRET)}`],
+    });
     expect([answer.status, answer.bytes.toString()]).toEqual([401, '{"error":"A valid bearer token is required"}']);
     expect(answer.headers['www-authenticate']).toMatch(/^Bearer error="invalid_token", error_description="[^"]+"$/);
     expect(answer.headers['www-authenticate']).toMatch(description);
@@ -96,18 +103,27 @@ describe('a token with a right signature and a wrong claim is told what is wrong
 
 test('five seconds of leeway, any case of the scheme, and a sub of 255 characters are fine', async () => {
   const justExpired = hmac({ alg: 'HS256' }, { sub: 'ann', exp: Math.floor(Date.now() / 1000) - 2 }, JWT_SECRET);
-  expect((await send(`${url}/api/endpoints`, { headers: ['Authorization', `Bearer ${justExpired}`] })).status).toBe(200);
-  expect((await send(`${url}/api/endpoints`, { headers: ['authorization', `bearer ${mintToken('ann')}`] })).status).toBe(200);
+  expect((await send(`${url}/api/endpoints`, { headers: ['Authorization', `Bearer ${justExpired}`] })).status).toBe(
+    200,
+  );
+  expect(
+    (await send(`${url}/api/endpoints`, { headers: ['authorization', `bearer ${mintToken('ann')}`] })).status,
+  ).toBe(200);
   expect((await client(url, mintToken('😀'.repeat(127))).create()).status).toBe(201);
 });
 
 describe("a user's plan", () => {
-  test('is that of the token, DEFAULT_PLAN without one, and 403 when it is unknown [A user\'s plan]', async () => {
+  test("is that of the token, DEFAULT_PLAN without one, and 403 when it is unknown [A user's plan]", async () => {
     expect((await client(url, mintToken('kim', {})).endpoints()).body.usage.dailyRequestsMax).toBe(10_000);
-    expect((await client(url, mintToken('kim', { plan: 'enterprise' })).endpoints()).body.usage.dailyRequestsMax).toBe(10_000_000);
+    expect((await client(url, mintToken('kim', { plan: 'enterprise' })).endpoints()).body.usage.dailyRequestsMax).toBe(
+      10_000_000,
+    );
     for (const plan of ['platinum', '__proto__', 'constructor', 7, { name: 'pro' }]) {
       const { status, body } = await client(url, mintToken('kim', { plan })).endpoints();
-      expect([status, body]).toEqual([403, { error: expect.stringContaining(typeof plan === 'string' ? plan : 'plan') }]);
+      expect([status, body]).toEqual([
+        403,
+        { error: expect.stringContaining(typeof plan === 'string' ? plan : 'plan') },
+      ]);
     }
   });
 

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { PACE, readBody, SenderGone } from '../../src/api/body.ts';
-import { createByteBudget, type ByteBudget } from '../../src/api/byte-budget.ts';
+import { PACE, readBody, SenderGone } from '../../src/api/http/body.ts';
+import { createByteBudget, type ByteBudget } from '../../src/api/http/byte-budget.ts';
 import { send } from '../support/client.ts';
 import { closing, eventually } from '../support/environment.ts';
 
@@ -45,7 +45,8 @@ async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> 
   }
 }
 
-const post = (user: string, bytes: number): ReturnType<typeof send> => send(`http://127.0.0.1:${port}/${user}`, { method: 'POST', body: Buffer.alloc(bytes) });
+const post = (user: string, bytes: number): ReturnType<typeof send> =>
+  send(`http://127.0.0.1:${port}/${user}`, { method: 'POST', body: Buffer.alloc(bytes) });
 
 /** An upload that stops after so many of its bytes. */
 function stalled(user: string, bytes: number, announced = bytes + 1): Socket {

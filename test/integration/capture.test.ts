@@ -28,11 +28,24 @@ describe('receipt', () => {
   test('has received, id and timestamp, and its entry has every field of the specification [Receipt; Timestamps; `headers`; `query`; `size`]', async () => {
     const { status, body } = await send<Receipt>(`${url}/h/${endpointId}?a=1&b=2&a=3`, {
       method: 'POST',
-      headers: ['Content-Type', 'application/json; charset=utf-8', 'User-Agent', 'GitHub-Hookshot/1', 'X-A', '1', 'x-a', '2'],
+      headers: [
+        'Content-Type',
+        'application/json; charset=utf-8',
+        'User-Agent',
+        'GitHub-Hookshot/1',
+        'X-A',
+        '1',
+        'x-a',
+        '2',
+      ],
       body: '{"hello":"wörld"}',
     });
     expect(status).toBe(200);
-    expect(body).toEqual({ received: true, id: expect.stringMatching(/^[0-9a-f-]{36}$/), timestamp: expect.any(Number) });
+    expect(body).toEqual({
+      received: true,
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      timestamp: expect.any(Number),
+    });
     const entry = (await owner.entry(body.id)).body;
     expect(entry).toEqual({
       id: body.id,
@@ -60,7 +73,8 @@ describe('receipt', () => {
   });
 
   test('echoes a Slack url_verification challenge, and only that', async () => {
-    const withBody = async (body: unknown): Promise<Receipt> => captureOne(url, endpointId, { body: JSON.stringify(body) });
+    const withBody = async (body: unknown): Promise<Receipt> =>
+      captureOne(url, endpointId, { body: JSON.stringify(body) });
     expect((await withBody({ type: 'url_verification', challenge: '3eZbrw1aB' })).challenge).toBe('3eZbrw1aB');
     expect(await withBody({ type: 'event_callback', challenge: 'url_verification' })).not.toHaveProperty('challenge');
     expect(await withBody({ type: 'url_verification', challenge: { a: 1 } })).not.toHaveProperty('challenge');
@@ -70,7 +84,13 @@ describe('receipt', () => {
 
   test('no content type and no user agent are empty strings, no query an empty object [No content type, no user agent]', async () => {
     const { id } = await captureOne(url, endpointId);
-    expect((await owner.entry(id)).body).toMatchObject({ content_type: '', user_agent: '', query: {}, body: '', size: 0 });
+    expect((await owner.entry(id)).body).toMatchObject({
+      content_type: '',
+      user_agent: '',
+      query: {},
+      body: '',
+      size: 0,
+    });
   });
 });
 
@@ -84,7 +104,10 @@ describe('where it captures', () => {
   });
 
   test('an absolute-form target is the same as its path', async () => {
-    const reply = await rawExchange(port, `GET http://other.example/h/${endpointId}?q=1 HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\n\r\n`);
+    const reply = await rawExchange(
+      port,
+      `GET http://other.example/h/${endpointId}?q=1 HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\n\r\n`,
+    );
     const id = /"id":"([^"]+)"/.exec(reply)?.[1] ?? '';
     expect((await owner.entry(id)).body).toMatchObject({ path: `/h/${endpointId}`, query: { q: '1' } });
   });
@@ -103,9 +126,19 @@ describe('where it captures', () => {
     }
     const preflight = await send(`${url}/h/${endpointId}`, {
       method: 'OPTIONS',
-      headers: ['Origin', 'https://a.example', 'Access-Control-Request-Method', 'PATCH', 'Access-Control-Request-Headers', 'x-one'],
+      headers: [
+        'Origin',
+        'https://a.example',
+        'Access-Control-Request-Method',
+        'PATCH',
+        'Access-Control-Request-Headers',
+        'x-one',
+      ],
     });
-    expect(preflight.headers).toMatchObject({ 'access-control-allow-methods': 'PATCH', 'access-control-allow-headers': 'x-one' });
+    expect(preflight.headers).toMatchObject({
+      'access-control-allow-methods': 'PATCH',
+      'access-control-allow-headers': 'x-one',
+    });
   });
 
   test.each(['h2c', 'websocket', 'nonsense'])('a request with Upgrade: %s is captured', async (protocol) => {
@@ -128,7 +161,16 @@ describe('where it captures', () => {
 
 describe('what it refuses stores and counts nothing', () => {
   test('404 for an unknown id, an unknown alias, and what can be neither [Unknown endpoint on `/h`]', async () => {
-    for (const key of ['7d444840-9dc0-11d1-b245-5ffdce74fad2', 'no-such-hook', '', 'x', 'MY-HOOK', '%00', '__proto__', 'a'.repeat(4000)]) {
+    for (const key of [
+      '7d444840-9dc0-11d1-b245-5ffdce74fad2',
+      'no-such-hook',
+      '',
+      'x',
+      'MY-HOOK',
+      '%00',
+      '__proto__',
+      'a'.repeat(4000),
+    ]) {
       const { status, body } = await send(`${url}/h/${key}`, { method: 'POST', body: 'x' });
       expect([key, status]).toEqual([key, 404]);
       expect(body).toEqual({ error: expect.any(String) });
@@ -137,7 +179,10 @@ describe('what it refuses stores and counts nothing', () => {
 
   test('410 for an expired endpoint [Expired endpoint on `/h`]', async () => {
     const expired = (await owner.create()).body.id;
-    await environment.db.knex('endpoints').where({ id: idToBytes(expired) }).update({ expires_at: new Date(Date.now() - 1000) });
+    await environment.db
+      .knex('endpoints')
+      .where({ id: idToBytes(expired) })
+      .update({ expires_at: new Date(Date.now() - 1000) });
     // A pod that has not looked it up yet: Redis holds what was true at its creation, so that is corrected too.
     await environment.redis.del(`${environment.config.redis.prefix}:endpoint:${expired}`);
     const { status, body } = await send(`${url}/h/${expired}`, { method: 'POST', body: 'x' });
@@ -169,7 +214,9 @@ describe('what it refuses stores and counts nothing', () => {
     const before = await requestCount();
     await new Promise<void>((resolve) => {
       const socket = connect(port, '127.0.0.1', () => {
-        socket.write(`POST /h/${endpointId} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nonly this`, () => socket.destroy());
+        socket.write(`POST /h/${endpointId} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nonly this`, () =>
+          socket.destroy(),
+        );
       });
       socket.on('close', () => resolve());
     });
@@ -192,7 +239,10 @@ describe('what it refuses stores and counts nothing', () => {
   });
 
   test('431 in JSON for headers over 64 KiB; 60 KiB are stored, and more than a thousand headers too', async () => {
-    const big = await rawExchange(port, `GET /h/${endpointId} HTTP/1.1\r\nHost: x\r\nX-Big: ${'a'.repeat(66_000)}\r\n\r\n`);
+    const big = await rawExchange(
+      port,
+      `GET /h/${endpointId} HTTP/1.1\r\nHost: x\r\nX-Big: ${'a'.repeat(66_000)}\r\n\r\n`,
+    );
     expect(big).toMatch(/^HTTP\/1\.1 431 .*\{"error":"[^"]+"\}$/s);
     const { id } = await captureOne(url, endpointId, { headers: ['X-Big', 'a'.repeat(60_000)] });
     expect((await owner.entry(id)).body.headers['x-big']).toHaveLength(60_000);
@@ -231,7 +281,9 @@ test('an endpoint that is deleted while a body comes in gives no receipt for it'
 
 test('TRUST_PROXY_HOPS takes that many entries from the right of X-Forwarded-For [`ip`]', async () => {
   const behindTwo = await environment.startApi({ TRUST_PROXY_HOPS: '2' });
-  const { id } = await captureOne(behindTwo.url, endpointId, { headers: ['X-Forwarded-For', '6.6.6.6, 203.0.113.7', 'X-Forwarded-For', '10.0.0.1'] });
+  const { id } = await captureOne(behindTwo.url, endpointId, {
+    headers: ['X-Forwarded-For', '6.6.6.6, 203.0.113.7', 'X-Forwarded-For', '10.0.0.1'],
+  });
   expect((await owner.entry(id)).body.ip).toBe('203.0.113.7');
   const { id: untrusted } = await captureOne(url, endpointId, { headers: ['X-Forwarded-For', '6.6.6.6'] });
   expect((await owner.entry(untrusted)).body.ip).toBe('127.0.0.1');

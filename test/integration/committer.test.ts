@@ -2,18 +2,18 @@ import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { encodeBatch, type CaptureBatchJob } from '../../src/domain/capture-batch.ts';
 import { idToBytes, newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
-import { createMetrics } from '../../src/metrics.ts';
+import { createWorkerMetrics } from '../../src/worker/metrics.ts';
 import { parsePlans, type Plan } from '../../src/plans.ts';
-import { queuePrefix } from '../../src/queue/capture-queue.ts';
 import { insertEndpoint } from '../../src/store/endpoints.ts';
 import { inTransaction } from '../../src/store/database.ts';
+import { redisKeys } from '../../src/redis/keys.ts';
 import { createBroadcaster } from '../../src/worker/broadcast.ts';
 import { persistBatches } from '../../src/worker/persist.ts';
-import { startCaptureWorker } from '../../src/worker/worker.ts';
+import { startCaptureWorker } from '../../src/worker/capture-worker.ts';
 import { makeCapture } from '../support/captures.ts';
 import { mintToken } from '../support/client.ts';
 import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
-import { connectClient } from '../support/live.ts';
+import { connectClient } from '../support/live/clients.ts';
 
 const DAY = '2026-03-01';
 const plan = parsePlans(undefined).get('pro') as Plan;
@@ -39,11 +39,14 @@ function startWorker() {
   const broadcaster = createBroadcaster({ pool: db.pool, publisher: redis, prefix, log });
   const locks = { lockDuration: 30_000, stalledInterval: 15_000, maxStalledCount: 1_000 };
   const worker = startCaptureWorker({
-    db, redis, log, redisPrefix: prefix,
+    db,
+    redis,
+    log,
+    redisPrefix: prefix,
     concurrency: 64,
     broadcast: (persisted) => broadcaster.broadcast(persisted),
-    metrics: createMetrics('worker'),
-    queueWorker: { connection: redis, prefix: queuePrefix(prefix), ...locks },
+    metrics: createWorkerMetrics(),
+    queueWorker: { connection: redis, prefix: redisKeys(prefix).queues, ...locks },
   });
   return { warnings, close: () => worker.close() };
 }

@@ -11,7 +11,10 @@ afterAll(() => environment.close());
 
 test('a connection that nothing comes from is given up: in a statement, which fails as unavailable, and idle, which nobody notices', async () => {
   const db = closing(openDatabase(environment.config.mysql, 300), (database) => database.close());
-  const error: unknown = await db.knex.raw('SELECT SLEEP(30)').then(() => undefined, (thrown: unknown) => thrown);
+  const error: unknown = await db.knex.raw('SELECT SLEEP(30)').then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
   expect(isUnavailable(error)).toBe(true);
   await db.knex.raw('SELECT 1');
   expect(db.connections().open).toBe(1);

@@ -36,7 +36,15 @@ afterEach(async () => {
 
 async function newEndpoint(): Promise<string> {
   const id = newEndpointId();
-  await insertEndpoint(environment.db.knex, { id, userId: 'ann', alias: null, permanent: false, expiresAt: null, now: new Date(), plan });
+  await insertEndpoint(environment.db.knex, {
+    id,
+    userId: 'ann',
+    alias: null,
+    permanent: false,
+    expiresAt: null,
+    now: new Date(),
+    plan,
+  });
   return id;
 }
 
@@ -48,8 +56,12 @@ async function poison(): Promise<void> {
 /** Captures that the worker could not store, among others that it could. Returns the ids of the former. */
 async function refuse(count: number): Promise<string[]> {
   await poison();
-  const bad = Array.from({ length: count }, () => makeCapture(endpointId, { body: Buffer.from(`${CANARY}\xff`, 'latin1'), isUtf8: false }));
-  await persistBatches(environment.db.pool, [{ id: newTimeOrderedId(), day: DAY, captures: [makeCapture(endpointId), ...bad, makeCapture(endpointId)] }]);
+  const bad = Array.from({ length: count }, () =>
+    makeCapture(endpointId, { body: Buffer.from(`${CANARY}\xff`, 'latin1'), isUtf8: false }),
+  );
+  await persistBatches(environment.db.pool, [
+    { id: newTimeOrderedId(), day: DAY, captures: [makeCapture(endpointId), ...bad, makeCapture(endpointId)] },
+  ]);
   await environment.db.knex.raw('DROP TRIGGER poison');
   return bad.map(({ id }) => id);
 }
@@ -67,9 +79,21 @@ async function run(...args: string[]): Promise<{ code: number; out: string[]; sa
 }
 
 async function state() {
-  const rows = await environment.db.knex('requests').where({ endpoint_id: idToBytes(endpointId) }).orderBy('seq').select('id', 'seq', 'body');
-  const counters = await environment.db.knex('endpoints').where({ id: idToBytes(endpointId) }).first('request_count', 'stored_count');
-  return { ids: rows.map(({ id }) => bytesToId(id as Buffer)), seqs: rows.map(({ seq }) => seq as number), bodies: rows.map(({ body }) => body as Buffer), counters };
+  const rows = await environment.db
+    .knex('requests')
+    .where({ endpoint_id: idToBytes(endpointId) })
+    .orderBy('seq')
+    .select('id', 'seq', 'body');
+  const counters = await environment.db
+    .knex('endpoints')
+    .where({ id: idToBytes(endpointId) })
+    .first('request_count', 'stored_count');
+  return {
+    ids: rows.map(({ id }) => bytesToId(id as Buffer)),
+    seqs: rows.map(({ seq }) => seq as number),
+    bodies: rows.map(({ body }) => body as Buffer),
+    counters,
+  };
 }
 
 const left = (): Promise<number> => countDeadLetters(environment.db.knex);
@@ -82,20 +106,40 @@ describe('list', () => {
     const all = await run('list');
     expect(all.code).toBe(0);
     expect(all.out).toHaveLength(4);
-    expect(all.out[1]).toMatch(new RegExp(`^${ids[0]}  ${endpointId}  \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z  \\d+ +ER_SIGNAL_EXCEPTION  "ann"$`));
+    expect(all.out[1]).toMatch(
+      new RegExp(`^${ids[0]}  ${endpointId}  \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z  \\d+ +ER_SIGNAL_EXCEPTION  "ann"$`),
+    );
     const two = await run('list', '--json', '--limit', '2', '--endpoint', endpointId);
     expect(two.out.map((line) => JSON.parse(line) as object)).toEqual(
-      ids.slice(0, 2).map((id) => ({ id, endpoint_id: endpointId, user_id: 'ann', error_code: 'ER_SIGNAL_EXCEPTION', refused_at: expect.any(String), bytes: expect.any(Number) })),
+      ids.slice(0, 2).map((id) => ({
+        id,
+        endpoint_id: endpointId,
+        user_id: 'ann',
+        error_code: 'ER_SIGNAL_EXCEPTION',
+        refused_at: expect.any(String),
+        bytes: expect.any(Number),
+      })),
     );
     expect(two.said).toEqual(['These are 2 of 3; --limit shows more.']);
     expect((await run('list', '--endpoint', newEndpointId())).said).toEqual(['There are no dead letters.']);
     const written = JSON.stringify([all, two]);
-    for (const secret of [CANARY, Buffer.from(CANARY).toString('base64').slice(0, 12)]) expect(written).not.toContain(secret);
+    for (const secret of [CANARY, Buffer.from(CANARY).toString('base64').slice(0, 12)])
+      expect(written).not.toContain(secret);
   });
 
   test('a user id that would steer a terminal is quoted', async () => {
     await inTransaction(environment.db.pool, (connection) =>
-      insertDeadLetters(connection, [{ capture: makeCapture(endpointId, { userId: '\u001b[2Jeve' }), batchId: newTimeOrderedId(), errorCode: 'ER_X' }], new Date()),
+      insertDeadLetters(
+        connection,
+        [
+          {
+            capture: makeCapture(endpointId, { userId: '\u001b[2Jeve' }),
+            batchId: newTimeOrderedId(),
+            errorCode: 'ER_X',
+          },
+        ],
+        new Date(),
+      ),
     );
     expect((await run('list')).out.join()).not.toContain('\u001b');
   });
@@ -106,7 +150,10 @@ describe('replay', () => {
     const ids = await refuse(3);
     const before = await used();
     const { code, said } = await run('replay', ids[0] ?? '', (ids[1] ?? '').toUpperCase());
-    expect([code, said]).toEqual([0, ['2 stored, 0 refused again, 0 dropped because their endpoint is gone, 0 stored before, 0 not there (any more).']]);
+    expect([code, said]).toEqual([
+      0,
+      ['2 stored, 0 refused again, 0 dropped because their endpoint is gone, 0 stored before, 0 not there (any more).'],
+    ]);
     const after = await state();
     expect(after).toMatchObject({ seqs: numbers(4), counters: { request_count: 4, stored_count: 4 } });
     expect(after.ids.slice(2)).toEqual(ids.slice(0, 2));
@@ -121,13 +168,25 @@ describe('replay', () => {
   test('what is refused again stays, with the new reason, and holds up nobody', async () => {
     const ids = await refuse(2);
     await inTransaction(environment.db.pool, (connection) =>
-      insertDeadLetters(connection, [{ capture: makeCapture(endpointId, { body: Buffer.from('harmless') }), batchId: newTimeOrderedId(), errorCode: 'ER_OLD' }], new Date()),
+      insertDeadLetters(
+        connection,
+        [
+          {
+            capture: makeCapture(endpointId, { body: Buffer.from('harmless') }),
+            batchId: newTimeOrderedId(),
+            errorCode: 'ER_OLD',
+          },
+        ],
+        new Date(),
+      ),
     );
     await environment.db.knex('dead_letters').whereIn('id', ids.map(idToBytes)).update({ error_code: 'ER_OLD' });
     await poison();
     const { code, said } = await run('replay', '--all');
     expect([code, said[0]]).toEqual([1, expect.stringMatching(/^1 stored, 2 refused again/)]);
-    expect((await run('list', '--json')).out.map((line) => (JSON.parse(line) as { error_code: string }).error_code)).toEqual(['ER_SIGNAL_EXCEPTION', 'ER_SIGNAL_EXCEPTION']);
+    expect(
+      (await run('list', '--json')).out.map((line) => (JSON.parse(line) as { error_code: string }).error_code),
+    ).toEqual(['ER_SIGNAL_EXCEPTION', 'ER_SIGNAL_EXCEPTION']);
     expect(await state()).toMatchObject({ seqs: numbers(3), counters: { request_count: 3, stored_count: 3 } });
   });
 
@@ -137,7 +196,9 @@ describe('replay', () => {
     const [row] = await environment.db.knex('requests').where({ id: idToBytes(ids[0] ?? '') });
     // As a backup of the dead letters alone would bring it back.
     const capture = makeCapture(endpointId, { id: ids[0] ?? '', body: row?.body as Buffer });
-    await inTransaction(environment.db.pool, (connection) => insertDeadLetters(connection, [{ capture, batchId: newTimeOrderedId(), errorCode: 'ER_X' }], new Date()));
+    await inTransaction(environment.db.pool, (connection) =>
+      insertDeadLetters(connection, [{ capture, batchId: newTimeOrderedId(), errorCode: 'ER_X' }], new Date()),
+    );
     expect(await replayDeadLetter(environment.db, ids[0] ?? '')).toBe('stored before');
     expect(await state()).toMatchObject({ seqs: numbers(3), counters: { request_count: 3 } });
     await removeEndpoint(environment.db.knex, 'ann', endpointId, new Date());
@@ -150,7 +211,10 @@ describe('replay', () => {
     const newer = makeCapture(endpointId);
     await persistBatches(environment.db.pool, [{ id: newTimeOrderedId(), day: DAY, captures: [newer] }]);
     await run('replay', id);
-    const row = await environment.db.knex('endpoints').where({ id: idToBytes(endpointId) }).first('last_request_at');
+    const row = await environment.db
+      .knex('endpoints')
+      .where({ id: idToBytes(endpointId) })
+      .first('last_request_at');
     expect(row).toEqual({ last_request_at: new Date(timeOfId(newer.id)) });
   });
 
@@ -158,7 +222,13 @@ describe('replay', () => {
     const ids = await refuse(200);
     const before = await used();
     const replays = Promise.all(Array.from({ length: 4 }, () => run('replay', '--all')));
-    const captures = Promise.all(numbers(20).map(() => persistBatches(environment.db.pool, [{ id: newTimeOrderedId(), day: DAY, captures: [makeCapture(endpointId)] }])));
+    const captures = Promise.all(
+      numbers(20).map(() =>
+        persistBatches(environment.db.pool, [
+          { id: newTimeOrderedId(), day: DAY, captures: [makeCapture(endpointId)] },
+        ]),
+      ),
+    );
     const results = await replays;
     await captures;
     expect(results.reduce((sum, { said }) => sum + Number(/^\d+/.exec(said[0] ?? '')?.[0]), 0)).toBe(200);
@@ -175,14 +245,21 @@ describe('replay', () => {
     const before = await used();
     // The 20th row of the endpoint waits in its transaction, after it was inserted, for a lock that this test holds.
     const name = `hold-${endpointId}`;
-    await environment.db.knex.raw(`CREATE TRIGGER hold AFTER INSERT ON requests FOR EACH ROW IF NEW.seq = 20 THEN SET @held = GET_LOCK('${name}', 60); END IF`);
+    await environment.db.knex.raw(
+      `CREATE TRIGGER hold AFTER INSERT ON requests FOR EACH ROW IF NEW.seq = 20 THEN SET @held = GET_LOCK('${name}', 60); END IF`,
+    );
     const holder = await environment.db.pool.getConnection();
     await holder.query('SELECT GET_LOCK(?, 0)', [name]);
     const waiting = async (): Promise<boolean> => {
-      const [rows] = await environment.db.pool.query<RowDataPacket[]>("SELECT id FROM information_schema.processlist WHERE state = 'User lock' AND db = DATABASE()");
+      const [rows] = await environment.db.pool.query<RowDataPacket[]>(
+        "SELECT id FROM information_schema.processlist WHERE state = 'User lock' AND db = DATABASE()",
+      );
       return rows.length === 1;
     };
-    const child = spawn(process.execPath, ['src/main.ts', 'dead-letters', 'replay', '--all'], { env: { ...process.env, ...environment.env }, stdio: 'ignore' });
+    const child = spawn(process.execPath, ['src/main.ts', 'dead-letters', 'replay', '--all'], {
+      env: { ...process.env, ...environment.env },
+      stdio: 'ignore',
+    });
     await eventually(waiting);
     expect(await endProcess(child, 'SIGKILL')).toBe('SIGKILL');
     await holder.query('SELECT RELEASE_LOCK(?)', [name]);
@@ -224,7 +301,12 @@ test.each<[string[], RegExp]>([
   [['list', '--endpoint', 'x'], /is not an id/],
   [['list', newEndpointId()], /./],
 ])('refuses the arguments %j, before it asks the database', async (args, message) => {
-  const context = { openDb: () => expect.fail('asked the database'), log: createLog('silent'), print: () => {}, say: () => {} };
+  const context = {
+    openDb: () => expect.fail('asked the database'),
+    log: createLog('silent'),
+    print: () => {},
+    say: () => {},
+  };
   await expect(deadLetters(args, context)).rejects.toThrow(message);
 });
 
@@ -232,20 +314,34 @@ test('as a process: result on standard output, the ids of replays and discards i
   const [first = '', second = ''] = await refuse(2);
   const listed = await runProcess('list', '--json');
   expect(listed.code).toBe(0);
-  expect(listed.stdout.trim().split('\n').map((line) => (JSON.parse(line) as { id: string }).id)).toEqual([first, second]);
+  expect(
+    listed.stdout
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { id: string }).id),
+  ).toEqual([first, second]);
   const replayed = await runProcess('replay', first);
-  expect(JSON.parse(replayed.stdout)).toMatchObject({ role: 'dead-letters', msg: 'Dead letters replayed', outcomes: { stored: [first] } });
+  expect(JSON.parse(replayed.stdout)).toMatchObject({
+    role: 'dead-letters',
+    msg: 'Dead letters replayed',
+    outcomes: { stored: [first] },
+  });
   expect([replayed.code, replayed.stderr]).toEqual([0, expect.stringMatching(/^1 stored/)]);
   const discarded = await runProcess('discard', second);
   expect(JSON.parse(discarded.stdout)).toMatchObject({ msg: 'Dead letters discarded', count: 1, ids: [second] });
   expect(JSON.stringify([listed, replayed, discarded])).not.toContain(CANARY);
   expect((await runProcess('--help')).stdout).toMatch(/^usage: dead-letters/);
   const wrong = await runProcess('discard', '--all');
-  expect([wrong.code, wrong.stderr]).toEqual([1, 'discard --all deletes every dead letter for good; say --yes as well\n']);
+  expect([wrong.code, wrong.stderr]).toEqual([
+    1,
+    'discard --all deletes every dead letter for good; say --yes as well\n',
+  ]);
 });
 
 async function runProcess(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, ['src/main.ts', 'dead-letters', ...args], { env: { ...process.env, ...environment.env, LOG_LEVEL: 'info' } });
+  const child = spawn(process.execPath, ['src/main.ts', 'dead-letters', ...args], {
+    env: { ...process.env, ...environment.env, LOG_LEVEL: 'info' },
+  });
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));

@@ -18,8 +18,10 @@ afterAll(async () => {
 });
 
 const endpointKey = (id: string): string => `${environment.config.redis.prefix}:endpoint:${id}`;
-const capture = async (id: string): Promise<number[]> => Promise.all(pods.map(async ({ url }) => (await send(`${url}/h/${id}`, { method: 'POST' })).status));
-const rows = async (id: string): Promise<number> => (await environment.db.knex('endpoints').where({ id: Buffer.from(id.replaceAll('-', ''), 'hex') })).length;
+const capture = async (id: string): Promise<number[]> =>
+  Promise.all(pods.map(async ({ url }) => (await send(`${url}/h/${id}`, { method: 'POST' })).status));
+const rows = async (id: string): Promise<number> =>
+  (await environment.db.knex('endpoints').where({ id: Buffer.from(id.replaceAll('-', ''), 'hex') })).length;
 
 async function newEndpoint(user: string): Promise<{ id: string; remove: () => Promise<number> }> {
   const owner = client(pods[0]?.url ?? '', mintToken(user));
@@ -53,7 +55,10 @@ test('where the database can not be asked either, Redis keeps the endpoint for s
 
 test('a worker that finds an endpoint without a row stops its captures, on all pods', async () => {
   const { id } = await newEndpoint('carl');
-  await environment.db.knex('endpoints').where({ id: Buffer.from(id.replaceAll('-', ''), 'hex') }).delete();
+  await environment.db
+    .knex('endpoints')
+    .where({ id: Buffer.from(id.replaceAll('-', ''), 'hex') })
+    .delete();
   await captureOne(pods[1]?.url ?? '', id);
   const worker = await environment.startWorker();
   await eventually(async () => (await capture(id)).every((status) => status === 404));

@@ -16,8 +16,18 @@ let servers: PrivateServers;
 let environment: Environment;
 let admin: Redis;
 
-const WRONG = { appendonly: 'no', appendfsync: 'everysec', 'no-appendfsync-on-rewrite': 'yes', 'maxmemory-policy': 'allkeys-lru' };
-const RIGHT = { appendonly: 'yes', appendfsync: 'always', 'no-appendfsync-on-rewrite': 'no', 'maxmemory-policy': 'noeviction' };
+const WRONG = {
+  appendonly: 'no',
+  appendfsync: 'everysec',
+  'no-appendfsync-on-rewrite': 'yes',
+  'maxmemory-policy': 'allkeys-lru',
+};
+const RIGHT = {
+  appendonly: 'yes',
+  appendfsync: 'always',
+  'no-appendfsync-on-rewrite': 'no',
+  'maxmemory-policy': 'noeviction',
+};
 
 beforeAll(async () => {
   servers = await startPrivateServers(dataDir);
@@ -40,7 +50,8 @@ async function configure(settings: Record<string, string>): Promise<void> {
 }
 
 const end = async (started: RoleProcess): Promise<void> => void (await started.end());
-const said = ({ log }: RoleProcess, text: string | RegExp): string[] => log.map(({ msg }) => String(msg)).filter((msg) => msg.match(text));
+const said = ({ log }: RoleProcess, text: string | RegExp): string[] =>
+  log.map(({ msg }) => String(msg)).filter((msg) => msg.match(text));
 /** Starts a role; resolves when all that it said up to being ready has come through. */
 const start = async (role: 'api' | 'worker', env: Record<string, string>): Promise<RoleProcess> => {
   const started = closing(await startRole(role, { ...environment.env, ...env }), end);
@@ -48,13 +59,18 @@ const start = async (role: 'api' | 'worker', env: Record<string, string>): Promi
   return started;
 };
 /** Starts a role that does not get ready; resolves when it says why. */
-const startUnready = async (role: 'api' | 'worker', env: Record<string, string>): Promise<{ process: RoleProcess; reasons: () => Promise<string[]> }> => {
+const startUnready = async (
+  role: 'api' | 'worker',
+  env: Record<string, string>,
+): Promise<{ process: RoleProcess; reasons: () => Promise<string[]> }> => {
   const started = closing(await startRole(role, { ...environment.env, ...env }, { untilReady: false }), end);
-  const reasons = async (): Promise<string[]> => ((await (await fetch(`http://127.0.0.1:${started.internalPort}/readyz`)).json()) as { reasons: string[] }).reasons;
+  const reasons = async (): Promise<string[]> =>
+    ((await (await fetch(`http://127.0.0.1:${started.internalPort}/readyz`)).json()) as { reasons: string[] }).reasons;
   await eventually(async () => (await reasons()).some((reason) => reason.startsWith('DURABILITY')));
   return { process: started, reasons };
 };
-const warnings = ({ log }: RoleProcess): string[] => log.filter(({ level, durability }) => level === 40 && durability !== undefined).map(({ msg }) => String(msg));
+const warnings = ({ log }: RoleProcess): string[] =>
+  log.filter(({ level, durability }) => level === 40 && durability !== undefined).map(({ msg }) => String(msg));
 
 describe.each(['api', 'worker'] as const)('%s', (role) => {
   test('on servers as `npm start` runs them: nothing to warn about, and ready under strict', async () => {
@@ -93,9 +109,13 @@ describe.each(['api', 'worker'] as const)('%s', (role) => {
   test('where CONFIG is forbidden it warns that nobody knows, and under strict it refuses and says what to allow', async () => {
     await admin.call('ACL', 'SETUSER', 'narrow', 'on', '>narrow', '~*', '&*', '+@all', '-config');
     const narrow = { REDIS_USERNAME: 'narrow', REDIS_PASSWORD: 'narrow' };
-    expect(warnings(await start(role, narrow))).toEqual([expect.stringMatching(/could not be checked.*allow it \(ACL \+config\|get\).*appendfsync always/)]);
+    expect(warnings(await start(role, narrow))).toEqual([
+      expect.stringMatching(/could not be checked.*allow it \(ACL \+config\|get\).*appendfsync always/),
+    ]);
     const { reasons } = await startUnready(role, { ...narrow, DURABILITY: 'strict' });
-    expect(await reasons()).toEqual([expect.stringMatching(/^DURABILITY is strict: .*could not be checked.*\+config\|get/)]);
+    expect(await reasons()).toEqual([
+      expect.stringMatching(/^DURABILITY is strict: .*could not be checked.*\+config\|get/),
+    ]);
     await admin.call('ACL', 'SETUSER', 'narrow', '+config|get');
     await eventually(async () => (await reasons()).length === 0);
   });
@@ -111,10 +131,20 @@ test('where INFO is forbidden, an api says once that it cannot see how full Redi
 
 test('where INFO is forbidden, a worker does not get ready and says what to allow', async () => {
   await admin.call('ACL', 'SETUSER', 'blind', 'on', '>blind', '~*', '&*', '+@all', '-info');
-  const worker = closing(await startRole('worker', { ...environment.env, REDIS_USERNAME: 'blind', REDIS_PASSWORD: 'blind' }, { untilReady: false }), end);
-  const ready = async (): Promise<{ reasons?: string[] }> => (await (await fetch(`http://127.0.0.1:${worker.internalPort}/readyz`)).json()) as { reasons?: string[] };
+  const worker = closing(
+    await startRole(
+      'worker',
+      { ...environment.env, REDIS_USERNAME: 'blind', REDIS_PASSWORD: 'blind' },
+      { untilReady: false },
+    ),
+    end,
+  );
+  const ready = async (): Promise<{ reasons?: string[] }> =>
+    (await (await fetch(`http://127.0.0.1:${worker.internalPort}/readyz`)).json()) as { reasons?: string[] };
   await eventually(async () => (await ready()).reasons?.[0]?.includes("'info'") === true);
-  expect((await ready()).reasons).toEqual([expect.stringMatching(/^Redis forbids a command that is needed: NOPERM .*'info'/)]);
+  expect((await ready()).reasons).toEqual([
+    expect.stringMatching(/^Redis forbids a command that is needed: NOPERM .*'info'/),
+  ]);
   await admin.call('ACL', 'SETUSER', 'blind', '+info');
   await eventually(() => said(worker, /^Worker is taking jobs$/).length === 1);
 });
@@ -128,7 +158,8 @@ test('what BullMQ warns of is in the log, too', async () => {
 async function expectJsonLines(started: RoleProcess, fromConsole: string): Promise<void> {
   await eventually(() => started.log.some((line) => JSON.stringify(line['console'])?.includes(fromConsole)));
   await started.end();
-  for (const line of started.output().trim().split('\n')) expect(JSON.parse(line)).toMatchObject({ msg: expect.any(String) });
+  for (const line of started.output().trim().split('\n'))
+    expect(JSON.parse(line)).toMatchObject({ msg: expect.any(String) });
 }
 
 test('an api under strict gets ready without its database, which captures do not need', async () => {

@@ -18,12 +18,18 @@ afterAll(() => environment.close());
 type FindInDatabase = (key: string) => Promise<CaptureTarget | undefined>;
 
 /** A pod's cache over the common Redis, with a database that answers when the test wants it to. */
-async function openPod(findInDatabase: FindInDatabase, subscriberPort = environment.config.redis.port): Promise<EndpointCache> {
+async function openPod(
+  findInDatabase: FindInDatabase,
+  subscriberPort = environment.config.redis.port,
+): Promise<EndpointCache> {
   const { redis: config } = environment.config;
   const log = createLog('silent');
   const redis = closing(openRedis(config, 'cache', log), closeRedis);
   const subscriber = closing(openRedis({ ...config, port: subscriberPort }, 'subscriber', log), closeRedis);
-  const cache = closing(createEndpointCache({ redis, subscriber, prefix: config.prefix, log, findInDatabase }), (open) => open.stop());
+  const cache = closing(
+    createEndpointCache({ redis, subscriber, prefix: config.prefix, log, findInDatabase }),
+    (open) => open.stop(),
+  );
   await eventually(async () => (await redis.ping()) === 'PONG' && cache.isListening());
   return cache;
 }
@@ -33,7 +39,13 @@ async function changePlan(pod: EndpointCache, userId: string, plan: string): Pro
   await pod.finishPlanChange(userId, await pod.beginPlanChange(userId), plan);
 }
 
-const newTarget = (fields: Partial<CaptureTarget> = {}): CaptureTarget => ({ id: newEndpointId(), userId: 'ann', plan: 'pro', expiresAt: null, ...fields });
+const newTarget = (fields: Partial<CaptureTarget> = {}): CaptureTarget => ({
+  id: newEndpointId(),
+  userId: 'ann',
+  plan: 'pro',
+  expiresAt: null,
+  ...fields,
+});
 
 test.each([
   ['a permanent endpoint', newTarget()],
@@ -48,7 +60,7 @@ test.each([
   const deleting = await openPod(async () => undefined);
   const found = late.find(target.id);
   await asked.promise;
-  await deleting.whileStopped(target, async () => true);
+  await deleting.withCapturesStopped(target, async () => true);
   // The row was read before the delete.
   answer.resolve(target);
   expect(await found).toBeUndefined();
@@ -78,13 +90,15 @@ test('a delete that fails lets captures go on, and does not undo another one tha
   const pod = await openPod(async () => undefined);
   await pod.created(target, null);
   await changePlan(pod, 'ann', 'pro');
-  await expect(pod.whileStopped(target, () => Promise.reject(new Error('database away')))).rejects.toThrow('database away');
+  await expect(pod.withCapturesStopped(target, () => Promise.reject(new Error('database away')))).rejects.toThrow(
+    'database away',
+  );
   expect(await pod.find(target.id)).toMatchObject({ id: target.id, plan: 'pro' });
 
   const failing = Promise.withResolvers<never>();
-  const first = pod.whileStopped(target, () => failing.promise);
+  const first = pod.withCapturesStopped(target, () => failing.promise);
   const other = await openPod(async () => undefined);
-  await other.whileStopped(target, async () => true);
+  await other.withCapturesStopped(target, async () => true);
   failing.reject(new Error('lost the race'));
   await expect(first).rejects.toThrow('lost the race');
   expect(await pod.find(target.id)).toBeUndefined();
@@ -96,11 +110,15 @@ test('while the database is away endpoints that Redis knows are found', async ()
   const target = newTarget({ userId: 'carol' });
   await changePlan(pod, 'carol', 'pro');
   await pod.created(target, 'some-alias');
-  for (const key of [target.id, 'some-alias']) expect(await pod.find(key)).toMatchObject({ id: target.id, userId: 'carol' });
+  for (const key of [target.id, 'some-alias'])
+    expect(await pod.find(key)).toMatchObject({ id: target.id, userId: 'carol' });
   await expect(pod.find(newEndpointId())).rejects.toThrow('database away');
 });
 
-/** Counts the reads of one of this environment's keys, by what Redis itself tells (MONITOR; ioredis loses its place in that now and then). */
+/**
+ * Counts the reads of one of this environment's keys, by what Redis itself tells (MONITOR; ioredis loses its place in
+ * that now and then).
+ */
 async function watchReads(key: string): Promise<() => number> {
   const { port, password, prefix } = environment.config.redis;
   const socket = closing(connect(port, '127.0.0.1'), (open) => void open.destroy());
@@ -131,7 +149,7 @@ describe('announcements', () => {
       await changing.created(other, `alias-${round}`);
       if (round % 3 === 0) await changePlan(changing, 'eve', round % 2 === 0 ? 'pro' : 'free');
       expect(await capturing.find(target.id)).toMatchObject({ id: target.id, plan: 'pro' });
-      await changing.whileStopped(other, async () => true);
+      await changing.withCapturesStopped(other, async () => true);
       expect(await capturing.find(target.id)).toMatchObject({ id: target.id, plan: 'pro' });
     }
     // The first look, and once in five seconds; otherwise it is most of the 400.
@@ -144,14 +162,17 @@ describe('announcements', () => {
     const target = newTarget({ userId: 'fay' });
     await here.created(target, 'fays-hook');
     await changePlan(here, 'fay', 'free');
-    for (const key of [target.id, 'fays-hook']) expect(await there.find(key)).toMatchObject({ id: target.id, plan: 'free' });
+    for (const key of [target.id, 'fays-hook'])
+      expect(await there.find(key)).toMatchObject({ id: target.id, plan: 'free' });
     await changePlan(here, 'fay', 'pro');
-    for (const key of [target.id, 'fays-hook']) await eventually(async () => (await there.find(key))?.plan === 'pro', 2_000);
+    for (const key of [target.id, 'fays-hook'])
+      await eventually(async () => (await there.find(key))?.plan === 'pro', 2_000);
     const next = newTarget({ userId: 'fay' });
     await here.created(next, 'fays-hook');
     await eventually(async () => (await there.find('fays-hook'))?.id === next.id, 2_000);
-    await here.whileStopped(next, async () => true);
-    for (const key of [next.id, 'fays-hook']) await eventually(async () => (await there.find(key)) === undefined, 2_000);
+    await here.withCapturesStopped(next, async () => true);
+    for (const key of [next.id, 'fays-hook'])
+      await eventually(async () => (await there.find(key)) === undefined, 2_000);
     expect(await there.find(target.id)).toMatchObject({ id: target.id });
   });
 
@@ -182,7 +203,7 @@ describe('announcements', () => {
       await changePlan(other, 'hal', plan);
       expect(await deaf.find(target.id)).toMatchObject({ plan });
     }
-    await other.whileStopped(target, async () => true);
+    await other.withCapturesStopped(target, async () => true);
     expect(await deaf.find(target.id)).toBeUndefined();
     proxy.takeNew();
     await eventually(() => deaf.isListening());

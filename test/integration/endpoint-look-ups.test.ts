@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createEndpointLookUps, limitLookUps, TooManyLookUps } from '../../src/api/endpoint-look-ups.ts';
+import { createEndpointLookUps, limitLookUps, TooManyLookUps } from '../../src/api/capture/endpoint-look-ups.ts';
 import { newEndpointId } from '../../src/domain/ids.ts';
 import { findCaptureTargets } from '../../src/store/endpoints.ts';
 import { captureOne, client, mintToken, send } from '../support/client.ts';
@@ -22,7 +22,8 @@ async function countingStatements<T>(work: () => Promise<T>): Promise<number> {
   return statements;
 }
 
-const openLookUps = (poolSize = 10) => createEndpointLookUps({ poolSize, findTargets: (keys) => findCaptureTargets(environment.db.knex, keys) });
+const openLookUps = (poolSize = 10) =>
+  createEndpointLookUps({ poolSize, findTargets: (keys) => findCaptureTargets(environment.db.knex, keys) });
 
 test('look-ups that come together share statements, and each gets its own answer', async () => {
   const { url } = await environment.startApi();

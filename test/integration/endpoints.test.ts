@@ -50,7 +50,7 @@ describe('POST /api/endpoints', () => {
     expect(noLength.status).toBe(201);
   });
 
-  test('permanent: no expiry, up to the number of the plan, also when many are asked for at once [Create: permanent over the plan\'s number]', async () => {
+  test("permanent: no expiry, up to the number of the plan, also when many are asked for at once [Create: permanent over the plan's number]", async () => {
     const owner = newUser({ plan: 'free' });
     const answers = await Promise.all(Array.from({ length: 12 }, () => owner.create({ permanent: true })));
     const created = answers.filter(({ status }) => status === 201);
@@ -68,7 +68,10 @@ describe('POST /api/endpoints', () => {
     const owner = newUser();
     const { status, body } = await owner.create({ alias: 'billing-events' });
     expect(status).toBe(201);
-    expect(body).toMatchObject({ url: `https://hooks.example.com/h/${body.id}`, aliasUrl: 'https://hooks.example.com/h/billing-events' });
+    expect(body).toMatchObject({
+      url: `https://hooks.example.com/h/${body.id}`,
+      aliasUrl: 'https://hooks.example.com/h/billing-events',
+    });
     const taken = await newUser().create({ alias: 'billing-events' });
     expect(taken.status).toBe(409);
     expect(taken.body).toEqual({ error: expect.stringContaining('billing-events') });
@@ -79,7 +82,9 @@ describe('POST /api/endpoints', () => {
     // The alias leads to the new endpoint from now on, on every pod.
     await captureOne(url, 'billing-events');
     const record = await environment.db.knex('requests').where({ endpoint_id: idToBytes(again.body.id) });
-    await eventually(async () => (await environment.db.knex('requests').where({ endpoint_id: idToBytes(again.body.id) })).length === 1);
+    await eventually(
+      async () => (await environment.db.knex('requests').where({ endpoint_id: idToBytes(again.body.id) })).length === 1,
+    );
     expect(record.length).toBeLessThanOrEqual(1);
   });
 
@@ -144,7 +149,14 @@ describe('POST /api/endpoints', () => {
     expect([answer.status, answer.body]).toEqual([415, { error: expect.stringContaining('application/json') }]);
     const broken = await send(`${url}/api/endpoints`, {
       method: 'POST',
-      headers: ['Authorization', `Bearer ${mintToken('ann')}`, 'Content-Type', 'application/json', 'Content-Encoding', 'gzip'],
+      headers: [
+        'Authorization',
+        `Bearer ${mintToken('ann')}`,
+        'Content-Type',
+        'application/json',
+        'Content-Encoding',
+        'gzip',
+      ],
       body: 'not gzip',
     });
     expect([broken.status, broken.body]).toEqual([400, { error: expect.any(String) }]);
@@ -171,14 +183,25 @@ describe('GET /api/endpoints', () => {
       created_at: first.createdAt,
       updated_at: new Date(receipt.timestamp).toISOString(),
     });
-    expect(body.endpoints[0]).toMatchObject({ is_permanent: 1, expires_at: null, request_count: 0, last_request_at: null });
+    expect(body.endpoints[0]).toMatchObject({
+      is_permanent: 1,
+      expires_at: null,
+      request_count: 0,
+      last_request_at: null,
+    });
     expect(body.usage).toEqual({ dailyRequests: 1, dailyRequestsMax: 10_000 });
   });
 
   test('dailyRequestsMax of an unlimited plan is null [`dailyRequestsMax` of an unlimited plan]', async () => {
     const unlimited = await environment.startApi({ PLANS: '{"boundless":{"dailyRequests":null}}' });
     const { body } = await client(unlimited.url, mintToken('zoe', { plan: 'boundless' })).endpoints();
-    expect(body).toEqual({ endpoints: [], usage: { dailyRequests: 0, dailyRequestsMax: null }, total: 0, limit: 1000, offset: 0 });
+    expect(body).toEqual({
+      endpoints: [],
+      usage: { dailyRequests: 0, dailyRequestsMax: null },
+      total: 0,
+      limit: 1000,
+      offset: 0,
+    });
   });
 
   test('leaves out expired endpoints, whose detail and entries stay readable [Expired endpoint, management]', async () => {
@@ -186,7 +209,10 @@ describe('GET /api/endpoints', () => {
     const { id } = (await owner.create()).body;
     const { id: entryId } = await captureOne(url, id, { body: 'kept' });
     expect((await owner.entry(entryId)).status).toBe(200);
-    await environment.db.knex('endpoints').where({ id: idToBytes(id) }).update({ expires_at: new Date(Date.now() - 1) });
+    await environment.db
+      .knex('endpoints')
+      .where({ id: idToBytes(id) })
+      .update({ expires_at: new Date(Date.now() - 1) });
     expect((await owner.endpoints()).body.endpoints).toEqual([]);
     expect((await owner.endpoint(id)).status).toBe(200);
     expect((await owner.list(id)).body.requests[0]?.body).toBe('kept');
@@ -223,7 +249,11 @@ describe('GET and DELETE /api/endpoints/:id', () => {
     const owner = newUser();
     const bodies = new Set<string>();
     for (const id of [UNKNOWN_ID, 'not-a-uuid', '0', "' OR 1=1 --", '%00', '%zz', '.', 'a'.repeat(3000)]) {
-      for (const answer of [await owner.endpoint(encodeURI(id)), await owner.removeEndpoint(encodeURI(id)), await owner.list(encodeURI(id))]) {
+      for (const answer of [
+        await owner.endpoint(encodeURI(id)),
+        await owner.removeEndpoint(encodeURI(id)),
+        await owner.list(encodeURI(id)),
+      ]) {
         expect([id, answer.status]).toEqual([id, 404]);
         bodies.add(answer.bytes.toString());
       }

@@ -37,7 +37,10 @@ describe('bodies come back to the byte [Compressed bodies]', () => {
     ['1 MiB of text', Buffer.from('aé😀'.repeat(149_797).slice(0, 1_048_576 / 4))],
     ['1 MiB of noise', Buffer.from(Array.from({ length: 1_048_576 }, (_, i) => (i * 7_919 + (i >> 8)) & 0xff))],
   ])('%s', async (_name, bytes) => {
-    const { id } = await captureOne(url, endpointId, { body: bytes, headers: ['Content-Encoding', 'gzip', 'Content-Length', String(bytes.length)] });
+    const { id } = await captureOne(url, endpointId, {
+      body: bytes,
+      headers: ['Content-Encoding', 'gzip', 'Content-Length', String(bytes.length)],
+    });
     expect(await bodyOf(id)).toEqual(bytes);
     expect((await owner.body(id)).bytes).toEqual(bytes);
     const entry = (await owner.entry(id)).body;
@@ -65,23 +68,32 @@ describe('bodies come back to the byte [Compressed bodies]', () => {
 test('any header name and value comes back, joined where repeated', async () => {
   const name = fc.oneof(
     fc.constantFrom('__proto__', 'constructor', 'toString', 'hasOwnProperty', 'cookie', 'Set-Cookie', 'x_y.z'),
-    fc.string({ unit: fc.constantFrom(...'abcXYZ019!#$%&*+-.^_`|~'.split('')), minLength: 1, maxLength: 20 }).map((text) => `x-${text}`),
+    fc
+      .string({ unit: fc.constantFrom(...'abcXYZ019!#$%&*+-.^_`|~'.split('')), minLength: 1, maxLength: 20 })
+      .map((text) => `x-${text}`),
   );
   // Everything that RFC 9110 allows in a value; the bytes above 0x7f travel as Latin-1.
-  const inner = Array.from({ length: 256 }, (_, i) => String.fromCharCode(i)).filter((c) => c === '\t' || (c >= ' ' && c !== '\x7f'));
-  const value = fc.string({ unit: fc.constantFrom(...inner), maxLength: 60 }).map((text) => text.trim().replace(/^[\t ]+|[\t ]+$/g, ''));
+  const inner = Array.from({ length: 256 }, (_, i) => String.fromCharCode(i)).filter(
+    (c) => c === '\t' || (c >= ' ' && c !== '\x7f'),
+  );
+  const value = fc
+    .string({ unit: fc.constantFrom(...inner), maxLength: 60 })
+    .map((text) => text.trim().replace(/^[\t ]+|[\t ]+$/g, ''));
   const pairs = fc.array(fc.tuple(name, value), { minLength: 1, maxLength: 12 });
   await fc.assert(
     fc.asyncProperty(pairs, async (list) => {
       const { id } = await captureOne(url, endpointId, { headers: list.flat() });
       const { headers } = (await owner.entry(id)).body;
       const expected = new Map<string, string[]>();
-      for (const [key, text] of list) expected.set(key.toLowerCase(), [...(expected.get(key.toLowerCase()) ?? []), text]);
+      for (const [key, text] of list)
+        expected.set(key.toLowerCase(), [...(expected.get(key.toLowerCase()) ?? []), text]);
       for (const [key, values] of expected) {
         expect(Object.hasOwn(headers, key)).toBe(true);
         expect(headers[key]).toBe(values.join(key === 'cookie' ? '; ' : ', '));
       }
-      expect(Object.keys(headers).toSorted()).toEqual([...new Set([...expected.keys(), 'host', 'transfer-encoding', 'connection'])].toSorted());
+      expect(Object.keys(headers).toSorted()).toEqual(
+        [...new Set([...expected.keys(), 'host', 'transfer-encoding', 'connection'])].toSorted(),
+      );
     }),
     { numRuns: 200 },
   );
@@ -104,7 +116,8 @@ test('any query comes back, and what is no UTF-8 as it was sent', async () => {
       const expected = new Map<string, string[]>();
       for (const [name, value] of pairs) expected.set(name.meant, [...(expected.get(name.meant) ?? []), value.meant]);
       expect(Object.keys(got).toSorted()).toEqual([...expected.keys()].toSorted());
-      for (const [name, values] of expected) expect(Object.getOwnPropertyDescriptor(got, name)?.value).toEqual(values.length === 1 ? values[0] : values);
+      for (const [name, values] of expected)
+        expect(Object.getOwnPropertyDescriptor(got, name)?.value).toEqual(values.length === 1 ? values[0] : values);
       expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
     }),
     { numRuns: 200 },

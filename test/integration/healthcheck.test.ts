@@ -3,12 +3,14 @@ import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { createOpsServer } from '../../src/ops/server.ts';
 import { listen } from '../../src/ops/listen.ts';
-import { freePort } from '../../src/local/servers.ts';
+import { freePort } from '../../src/local/private-server.ts';
 import { closing } from '../support/environment.ts';
 
 /** With nothing set but the port: a health check needs to know no database. */
 async function healthcheck(port: number, ...args: string[]): Promise<{ code: number | null; stderr: string }> {
-  const child = spawn(process.execPath, ['src/main.ts', 'healthcheck', ...args], { env: { PATH: process.env['PATH'], INTERNAL_PORT: String(port) } });
+  const child = spawn(process.execPath, ['src/main.ts', 'healthcheck', ...args], {
+    env: { PATH: process.env['PATH'], INTERNAL_PORT: String(port) },
+  });
   let stderr = '';
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
@@ -17,19 +19,31 @@ async function healthcheck(port: number, ...args: string[]): Promise<{ code: num
 
 test('says by its exit code whether a process is alive, and with --ready whether it is ready', async () => {
   let reasons = ['starting'];
-  const server = closing(createOpsServer({ notReady: () => reasons, scrape: async () => '' }), (open) => void open.close());
+  const server = closing(
+    createOpsServer({ notReady: () => reasons, scrape: async () => '' }),
+    (open) => void open.close(),
+  );
   const port = await listen(server, '127.0.0.1', 0);
   expect(await healthcheck(port)).toEqual({ code: 0, stderr: '' });
-  expect(await healthcheck(port, '--ready')).toEqual({ code: 1, stderr: expect.stringMatching(/answers 503: .*starting/) });
+  expect(await healthcheck(port, '--ready')).toEqual({
+    code: 1,
+    stderr: expect.stringMatching(/answers 503: .*starting/),
+  });
   reasons = [];
   expect(await healthcheck(port, '--ready')).toEqual({ code: 0, stderr: '' });
 });
 
 test('a process that is gone or does not answer is not alive', async () => {
-  expect(await healthcheck(await freePort())).toEqual({ code: 1, stderr: expect.stringContaining('does not answer (ECONNREFUSED)') });
+  expect(await healthcheck(await freePort())).toEqual({
+    code: 1,
+    stderr: expect.stringContaining('does not answer (ECONNREFUSED)'),
+  });
   const mute = closing(createServer(), (server) => void server.close());
   await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve));
-  expect(await healthcheck((mute.address() as { port: number }).port)).toEqual({ code: 1, stderr: expect.stringContaining('does not answer (ETIMEDOUT)') });
+  expect(await healthcheck((mute.address() as { port: number }).port)).toEqual({
+    code: 1,
+    stderr: expect.stringContaining('does not answer (ETIMEDOUT)'),
+  });
 });
 
 test('takes no other arguments', async () => {

@@ -26,12 +26,17 @@ afterAll(async () => {
 });
 
 const count = async (): Promise<number> => (await owner.endpoint(endpointId)).body.request_count;
-const serverErrors = async (): Promise<number> => (await scrape(api.internalPort)).value('hookbay_http_requests_total', { status: '5xx' }) ?? 0;
-const outcome = async (name: string): Promise<number> => (await scrape(api.internalPort)).value('hookbay_captures_total', { outcome: name }) ?? 0;
+const serverErrors = async (): Promise<number> =>
+  (await scrape(api.internalPort)).value('hookbay_http_requests_total', { status: '5xx' }) ?? 0;
+const outcome = async (name: string): Promise<number> =>
+  (await scrape(api.internalPort)).value('hookbay_captures_total', { outcome: name }) ?? 0;
 
 /** A connection that keeps its half open, or closes it when told to. */
 function open(): { socket: Socket; reply: () => string; closed: Promise<unknown> } {
-  const socket = closing(connect({ port: api.port, host: '127.0.0.1', allowHalfOpen: true }), (one) => void one.destroy());
+  const socket = closing(
+    connect({ port: api.port, host: '127.0.0.1', allowHalfOpen: true }),
+    (one) => void one.destroy(),
+  );
   let reply = '';
   socket.on('data', (chunk: Buffer) => (reply += chunk.toString()));
   socket.on('error', () => {});
@@ -41,14 +46,20 @@ function open(): { socket: Socket; reply: () => string; closed: Promise<unknown>
 describe('a capture is not lost for its form', () => {
   test.each(['foo', '100-continue, foo', ''])('Expect: %j', async (expectation) => {
     const before = await count();
-    const reply = await rawExchange(api.port, `POST /h/${endpointId} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: ${expectation}\r\nContent-Length: 2\r\n\r\nhi`);
+    const reply = await rawExchange(
+      api.port,
+      `POST /h/${endpointId} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: ${expectation}\r\nContent-Length: 2\r\n\r\nhi`,
+    );
     expect(reply).toMatch(/HTTP\/1\.1 200 OK.*"received":true/s);
     expect(await count()).toBe(before + 1);
   });
 
   test('HTTP/1.0 with Expect: 100-continue gets no 100, and needs no Host', async () => {
     const before = await count();
-    const reply = await rawExchange(api.port, `POST /h/${endpointId} HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nhi`);
+    const reply = await rawExchange(
+      api.port,
+      `POST /h/${endpointId} HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nhi`,
+    );
     expect(reply).toMatch(/^HTTP\/1\.1 200 OK/);
     expect(await count()).toBe(before + 1);
   });
@@ -66,7 +77,12 @@ describe('a capture is not lost for its form', () => {
     const good = `POST /h/${endpointId} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi`;
     socket.write(`${good}${good}${good}NONSENSE\r\n\r\nand more`);
     await closed;
-    expect([...reply().matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['200', '200', '200', '400']);
+    expect([...reply().matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual([
+      '200',
+      '200',
+      '200',
+      '400',
+    ]);
     expect(await count()).toBe(before + 3);
   });
 });
@@ -84,35 +100,55 @@ describe('what is wrong with a request is said in JSON, and is never our error',
     expect(await outcome('refused')).toBe(refused + 1);
   });
 
-  test.each(['http://a:abc/', 'http://[/', 'http://a:99999/api/endpoints', 'https://%/', '//', '/%E0%A4', '*', 'http:///h/'])('GET %s', async (target) => {
+  test.each([
+    'http://a:abc/',
+    'http://[/',
+    'http://a:99999/api/endpoints',
+    'https://%/',
+    '//',
+    '/%E0%A4',
+    '*',
+    'http:///h/',
+  ])('GET %s', async (target) => {
     const before = await serverErrors();
     const reply = await rawExchange(api.port, `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
     expect(reply).toMatch(/^HTTP\/1\.1 4\d\d .*\{"error":"[^"]+"\}$/s);
     expect(await serverErrors()).toBe(before);
   });
 
-  test.each(['POST /api/endpoints', 'POST /api/verify-signature', 'DELETE /api/requests'])('a broken-off body of %s is logged and counted as its sender’s', async (route) => {
-    const before = await serverErrors();
-    const json = JSON.stringify({ text: 'x'.repeat(1_000) });
-    for (const [encoding, bytes] of Object.entries({ identity: Buffer.from(json), gzip: gzipSync(json), br: brotliCompressSync(json) })) {
-      const id = `broken-${route.replaceAll(/\W/g, '')}-${encoding}`;
-      const { socket } = open();
-      socket.write(
-        `${route} HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${id}\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n` +
-          `Content-Encoding: ${encoding}\r\nContent-Length: ${bytes.length}\r\n\r\n`,
-      );
-      socket.write(bytes.subarray(0, bytes.length >> 1), () => setTimeout(() => socket.destroy(), 50));
-      await eventually(() => api.log.some(({ requestId }) => requestId === id));
-      expect(api.log.filter(({ requestId }) => requestId === id)).toEqual([expect.objectContaining({ msg: 'Request', status: 400, aborted: true })]);
-    }
-    expect(await serverErrors()).toBe(before);
-  });
+  test.each(['POST /api/endpoints', 'POST /api/verify-signature', 'DELETE /api/requests'])(
+    'a broken-off body of %s is logged and counted as its sender’s',
+    async (route) => {
+      const before = await serverErrors();
+      const json = JSON.stringify({ text: 'x'.repeat(1_000) });
+      for (const [encoding, bytes] of Object.entries({
+        identity: Buffer.from(json),
+        gzip: gzipSync(json),
+        br: brotliCompressSync(json),
+      })) {
+        const id = `broken-${route.replaceAll(/\W/g, '')}-${encoding}`;
+        const { socket } = open();
+        socket.write(
+          `${route} HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${id}\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n` +
+            `Content-Encoding: ${encoding}\r\nContent-Length: ${bytes.length}\r\n\r\n`,
+        );
+        socket.write(bytes.subarray(0, bytes.length >> 1), () => setTimeout(() => socket.destroy(), 50));
+        await eventually(() => api.log.some(({ requestId }) => requestId === id));
+        expect(api.log.filter(({ requestId }) => requestId === id)).toEqual([
+          expect.objectContaining({ msg: 'Request', status: 400, aborted: true }),
+        ]);
+      }
+      expect(await serverErrors()).toBe(before);
+    },
+  );
 
   test('a broken-off capture is "aborted"', async () => {
     const before = await outcome('aborted');
     for (const end of ['end', 'destroy'] as const) {
       const { socket } = open();
-      socket.write(`POST /h/${endpointId} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhi`, () => setTimeout(() => socket[end](), 50));
+      socket.write(`POST /h/${endpointId} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhi`, () =>
+        setTimeout(() => socket[end](), 50),
+      );
     }
     await eventually(async () => (await outcome('aborted')) >= before + 2);
     expect(await outcome('aborted')).toBe(before + 2);

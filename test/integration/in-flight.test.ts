@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
-import { createInFlightWait, enqueueCaptures } from '../../src/queue/capture-queue.ts';
+import { enqueueCaptures } from '../../src/queue/capture-queue.ts';
+import { createInFlightWait } from '../../src/queue/in-flight.ts';
 import { makeCapture } from '../support/captures.ts';
 import { openEnvironment, type Environment } from '../support/environment.ts';
 

@@ -3,10 +3,10 @@ import { connect, type Socket } from 'node:net';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import Koa from 'koa';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { PACE } from '../../src/api/body.ts';
-import { createByteBudget } from '../../src/api/byte-budget.ts';
-import { errorHandler } from '../../src/api/error-handler.ts';
-import { jsonBody } from '../../src/api/json-body.ts';
+import { PACE } from '../../src/api/http/body.ts';
+import { createByteBudget } from '../../src/api/http/byte-budget.ts';
+import { errorHandler } from '../../src/api/http/error-handler.ts';
+import { jsonBody } from '../../src/api/http/json-body.ts';
 import { createLog } from '../../src/log.ts';
 import { send } from '../support/client.ts';
 import { closing, eventually } from '../support/environment.ts';
@@ -41,11 +41,17 @@ beforeEach(() => {
 afterAll(() => server.close());
 
 const post = (body: Buffer | string, ...headers: string[]): ReturnType<typeof send> =>
-  send(`http://127.0.0.1:${port}/`, { method: 'POST', headers: ['Content-Type', 'application/json', ...headers], body });
+  send(`http://127.0.0.1:${port}/`, {
+    method: 'POST',
+    headers: ['Content-Type', 'application/json', ...headers],
+    body,
+  });
 
 function begin(length: number, sent: Buffer, encoding: string): Socket {
   const socket = closing(connect(port, '127.0.0.1'), (open) => void open.destroy());
-  socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Encoding: ${encoding}\r\nContent-Length: ${length}\r\n\r\n`);
+  socket.write(
+    `POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Encoding: ${encoding}\r\nContent-Length: ${length}\r\n\r\n`,
+  );
   socket.write(sent);
   return socket;
 }
@@ -58,7 +64,10 @@ describe.each([
   ['br', (text: string) => brotliCompressSync(text)],
 ])('a body with Content-Encoding: %s', (encoding, compress) => {
   test('is read whole', async () => {
-    expect(await post(compress(JSON_TEXT), 'Content-Encoding', encoding)).toMatchObject({ status: 200, body: { read: JSON.parse(JSON_TEXT) } });
+    expect(await post(compress(JSON_TEXT), 'Content-Encoding', encoding)).toMatchObject({
+      status: 200,
+      body: { read: JSON.parse(JSON_TEXT) },
+    });
     expect(budget.used()).toBe(0);
   });
 

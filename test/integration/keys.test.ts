@@ -2,8 +2,8 @@ import { createHmac, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import jwt from 'jsonwebtoken';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createJwksSource } from '../../src/api/jwks-source.ts';
-import { openKeys } from '../../src/api/keys.ts';
+import { createJwksSource } from '../../src/api/auth/jwks-source.ts';
+import { openKeys } from '../../src/api/auth/keys.ts';
 import { createLog } from '../../src/log.ts';
 import { send, type Answer } from '../support/client.ts';
 import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
@@ -19,7 +19,12 @@ interface Pair {
 
 const rsa = (kid: string): Pair => ({ kid, ...generateKeyPairSync('rsa', { modulusLength: 2048 }) });
 const ec = (kid: string, namedCurve = 'P-256'): Pair => ({ kid, ...generateKeyPairSync('ec', { namedCurve }) });
-const jwkOf = ({ kid, publicKey }: Pair, extra: object = {}): object => ({ ...publicKey.export({ format: 'jwk' }), kid, use: 'sig', ...extra });
+const jwkOf = ({ kid, publicKey }: Pair, extra: object = {}): object => ({
+  ...publicKey.export({ format: 'jwk' }),
+  kid,
+  use: 'sig',
+  ...extra,
+});
 
 /** An answer that never ends, until its reader has had enough. */
 function endless(res: ServerResponse, bytes: number): void {
@@ -58,8 +63,14 @@ afterAll(() => environment.close());
 
 const NO_KEY = { JWT_SECRET: '', JWT_PUBLIC_KEY: '', JWKS_URL: '' };
 const sign = (pair: Pair, algorithm: jwt.Algorithm, claims: object = {}, header: object = {}): string =>
-  jwt.sign({ sub: 'ann', plan: 'pro', ...claims }, pair.privateKey, { algorithm, expiresIn: 600, keyid: pair.kid, header: { alg: algorithm, ...header } });
-const list = (url: string, token: string): Promise<Answer> => send(`${url}/api/endpoints`, { headers: ['Authorization', `Bearer ${token}`] });
+  jwt.sign({ sub: 'ann', plan: 'pro', ...claims }, pair.privateKey, {
+    algorithm,
+    expiresIn: 600,
+    keyid: pair.kid,
+    header: { alg: algorithm, ...header },
+  });
+const list = (url: string, token: string): Promise<Answer> =>
+  send(`${url}/api/endpoints`, { headers: ['Authorization', `Bearer ${token}`] });
 
 describe('JWT_PUBLIC_KEY', () => {
   test.each([
@@ -71,7 +82,8 @@ describe('JWT_PUBLIC_KEY', () => {
     const pem = pair.publicKey.export({ type: 'spki', format: 'pem' });
     // As it often stands in an environment variable: line breaks written out.
     const { url } = await environment.startApi({ ...NO_KEY, JWT_PUBLIC_KEY: pem.replaceAll('\n', '\\n') });
-    for (const algorithm of algorithms) expect([algorithm, (await list(url, sign(pair, algorithm))).status]).toEqual([algorithm, 200]);
+    for (const algorithm of algorithms)
+      expect([algorithm, (await list(url, sign(pair, algorithm))).status]).toEqual([algorithm, 200]);
     const header = Buffer.from(JSON.stringify({ alg: 'HS256', typ: 'JWT' })).toString('base64url');
     const payload = Buffer.from(JSON.stringify({ sub: 'ann', exp: Date.now() })).toString('base64url');
     // The classic confusion: HMAC keyed with the public key's text.
@@ -87,10 +99,26 @@ describe('JWT_PUBLIC_KEY', () => {
   test('JWT_ISSUER, JWT_AUDIENCE and JWT_PLAN_CLAIM [Token]', async () => {
     const pair = ec('k');
     const pem = pair.publicKey.export({ type: 'spki', format: 'pem' });
-    const { url } = await environment.startApi({ ...NO_KEY, JWT_PUBLIC_KEY: pem, JWT_ISSUER: 'https://id.example', JWT_AUDIENCE: 'hookbay', JWT_PLAN_CLAIM: 'https://hookbay/plan' });
-    const good = { iss: 'https://id.example', aud: ['other', 'hookbay'], 'https://hookbay/plan': 'enterprise', plan: 'ignored' };
-    expect((await list(url, sign(pair, 'ES256', good))).body).toMatchObject({ usage: { dailyRequestsMax: 10_000_000 } });
-    for (const [claims, description] of [[{ ...good, iss: 'https://evil.example' }, /iss/], [{ ...good, aud: 'other' }, /aud/]] as const) {
+    const { url } = await environment.startApi({
+      ...NO_KEY,
+      JWT_PUBLIC_KEY: pem,
+      JWT_ISSUER: 'https://id.example',
+      JWT_AUDIENCE: 'hookbay',
+      JWT_PLAN_CLAIM: 'https://hookbay/plan',
+    });
+    const good = {
+      iss: 'https://id.example',
+      aud: ['other', 'hookbay'],
+      'https://hookbay/plan': 'enterprise',
+      plan: 'ignored',
+    };
+    expect((await list(url, sign(pair, 'ES256', good))).body).toMatchObject({
+      usage: { dailyRequestsMax: 10_000_000 },
+    });
+    for (const [claims, description] of [
+      [{ ...good, iss: 'https://evil.example' }, /iss/],
+      [{ ...good, aud: 'other' }, /aud/],
+    ] as const) {
       const answer = await list(url, sign(pair, 'ES256', claims));
       expect([answer.status, answer.bytes.toString()]).toEqual([401, ONE_BODY]);
       expect(answer.headers['www-authenticate']).toMatch(description);
@@ -102,25 +130,36 @@ describe('JWKS_URL', () => {
   test('takes the key that kid names, RSA and EC, and refuses every trick with the one 401', async () => {
     const server = closing(await startKeyServer(), (open) => open.close());
     const [one, two] = [rsa('one'), ec('two')];
-    server.state.keys = [jwkOf(one, { alg: 'RS256' }), jwkOf(two), { kty: 'oct', k: 'c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0', kid: 'oct' }];
+    server.state.keys = [
+      jwkOf(one, { alg: 'RS256' }),
+      jwkOf(two),
+      { kty: 'oct', k: 'c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0', kid: 'oct' },
+    ];
     const { url } = await environment.startApi({ ...NO_KEY, JWKS_URL: server.url });
     expect((await list(url, sign(one, 'RS256'))).status).toBe(200);
     expect((await list(url, sign(two, 'ES256'))).status).toBe(200);
     const stranger = rsa('one');
-    const hs256 = (kid: string, key: string): string => jwt.sign({ sub: 'ann' }, key, { algorithm: 'HS256', expiresIn: 60, keyid: kid });
+    const hs256 = (kid: string, key: string): string =>
+      jwt.sign({ sub: 'ann' }, key, { algorithm: 'HS256', expiresIn: 60, keyid: kid });
     const tricks: [string, string][] = [
       ['another alg than the key names', sign(one, 'RS512')],
       ["another key's kid", sign({ ...one, kid: 'two' }, 'RS256')],
       ['a stranger with a known kid', sign(stranger, 'RS256')],
       ['an unknown kid', sign({ ...one, kid: 'three' }, 'RS256')],
-      ['no kid where there are several keys', jwt.sign({ sub: 'ann' }, one.privateKey, { algorithm: 'RS256', expiresIn: 60 })],
+      [
+        'no kid where there are several keys',
+        jwt.sign({ sub: 'ann' }, one.privateKey, { algorithm: 'RS256', expiresIn: 60 }),
+      ],
       ['__proto__ for a kid', sign({ ...one, kid: '__proto__' }, 'RS256')],
       ['a path for a kid', sign({ ...one, kid: '../../../dev/null' }, 'RS256')],
       ['an embedded key', sign(stranger, 'RS256', {}, { jwk: jwkOf(stranger) })],
       ['a key address', sign(stranger, 'RS256', {}, { jku: server.url, x5u: server.url })],
       ['the symmetric key of the set', hs256('oct', 'secret-secret-secret-secret')],
       ['HMAC with the public key', hs256('one', one.publicKey.export({ type: 'spki', format: 'pem' }))],
-      ['none', `${Buffer.from('{"alg":"none","kid":"one"}').toString('base64url')}.${Buffer.from('{"sub":"ann","exp":9999999999}').toString('base64url')}.`],
+      [
+        'none',
+        `${Buffer.from('{"alg":"none","kid":"one"}').toString('base64url')}.${Buffer.from('{"sub":"ann","exp":9999999999}').toString('base64url')}.`,
+      ],
       ['100 kB', sign(one, 'RS256', { junk: 'x'.repeat(20_000) })],
       ['no token at all', 'x.y.z'],
     ];
@@ -157,7 +196,11 @@ describe('JWKS_URL', () => {
     server.close();
     const { url } = await environment.startApi({ ...NO_KEY, JWKS_URL: server.url });
     const answer = await list(url, sign(ec('k'), 'ES256'));
-    expect([answer.status, answer.headers['retry-after'], answer.body]).toEqual([503, '2', { error: expect.stringContaining('key server') }]);
+    expect([answer.status, answer.headers['retry-after'], answer.body]).toEqual([
+      503,
+      '2',
+      { error: expect.stringContaining('key server') },
+    ]);
   });
 
   test('rotation: a new kid is asked for at once, a flood of unknown ones is not, a withdrawn key is refused after half a minute', async () => {
@@ -172,7 +215,9 @@ describe('JWKS_URL', () => {
     clock.now += 10_001;
     expect(await source('young')).toBeDefined();
     expect(server.state.requests).toBe(2);
-    expect(await Promise.all(Array.from({ length: 100 }, (_, i) => source(`unknown-${i}`)))).toEqual(Array(100).fill(undefined));
+    expect(await Promise.all(Array.from({ length: 100 }, (_, i) => source(`unknown-${i}`)))).toEqual(
+      Array(100).fill(undefined),
+    );
     expect(server.state.requests).toBe(2);
     server.state.keys = [jwkOf(young)];
     clock.now += 29_000;

@@ -33,10 +33,16 @@ beforeEach(() => eventually(async () => (await held()) === 0));
 const held = async (): Promise<number | undefined> => (await scrape(api.internalPort)).value('hookbay_answer_bytes');
 
 /** Stores entries as a worker does; returns their endpoint. */
-async function store(count: number, fields: (i: number) => Parameters<typeof makeCapture>[1], user = owner): Promise<string> {
+async function store(
+  count: number,
+  fields: (i: number) => Parameters<typeof makeCapture>[1],
+  user = owner,
+): Promise<string> {
   const { id } = (await user.create()).body;
   for (let i = 0; i < count; i += 1) {
-    await persistBatches(environment.db.pool, [{ id: newTimeOrderedId(), day: '2026-01-01', captures: [makeCapture(id, fields(i))] }]);
+    await persistBatches(environment.db.pool, [
+      { id: newTimeOrderedId(), day: '2026-01-01', captures: [makeCapture(id, fields(i))] },
+    ]);
   }
   return id;
 }
@@ -46,7 +52,8 @@ async function longestPause(act: () => Promise<unknown>): Promise<number> {
   await scrape(api.internalPort);
   await act();
   const pause = (await scrape(api.internalPort)).value('nodejs_eventloop_lag_max_seconds') ?? Infinity;
-  if (process.env['SHOW_PAUSES']) process.stdout.write(`${expect.getState().currentTestName}: ${Math.round(pause * 1000)} ms\n`);
+  if (process.env['SHOW_PAUSES'])
+    process.stdout.write(`${expect.getState().currentTestName}: ${Math.round(pause * 1000)} ms\n`);
   return pause;
 }
 
@@ -66,7 +73,14 @@ describe('what holds the event loop', () => {
   test.each([
     ['headers', { rawHeaders: many }],
     ['parameters', { target: `/h/x?${parameters}` }],
-    ['both, with a body of control characters', { rawHeaders: many.slice(0, 8_000), target: `/h/x?${parameters.slice(0, 30_000)}`, body: Buffer.alloc(40_000, 1) }],
+    [
+      'both, with a body of control characters',
+      {
+        rawHeaders: many.slice(0, 8_000),
+        target: `/h/x?${parameters.slice(0, 30_000)}`,
+        body: Buffer.alloc(40_000, 1),
+      },
+    ],
   ])('a page of 200 entries with many %s is made in turns', async (_name, fields) => {
     const endpointId = await store(200, () => fields);
     let page: Awaited<ReturnType<Client['list']>> | undefined;
@@ -94,14 +108,24 @@ describe('what holds the event loop', () => {
 });
 
 test('the bodies of a page keep to 8 MiB together: the longest are cut shorter, the others are whole [Very large bodies in lists]', async () => {
-  const endpointId = await store(100, (i) => ({ body: Buffer.from((i % 2 === 0 ? 'a' : 'b').repeat(i % 2 === 0 ? 300_000 : 1_000)) }));
+  const endpointId = await store(100, (i) => ({
+    body: Buffer.from((i % 2 === 0 ? 'a' : 'b').repeat(i % 2 === 0 ? 300_000 : 1_000)),
+  }));
   const { requests, total } = (await owner.list(endpointId, '?limit=100')).body;
   expect([requests.length, total]).toEqual([100, 100]);
   const sizes = requests.map(({ body }) => body.length);
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(8 * MIB);
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThan(7 * MIB);
-  expect(new Set(requests.filter(({ size }) => size === 1_000).map(({ body, body_truncated }) => [body.length, body_truncated].join()))).toEqual(new Set(['1000,']));
-  expect(requests.filter(({ size }) => size === 300_000).every(({ body_truncated }) => body_truncated === true)).toBe(true);
+  expect(
+    new Set(
+      requests
+        .filter(({ size }) => size === 1_000)
+        .map(({ body, body_truncated }) => [body.length, body_truncated].join()),
+    ),
+  ).toEqual(new Set(['1000,']));
+  expect(requests.filter(({ size }) => size === 300_000).every(({ body_truncated }) => body_truncated === true)).toBe(
+    true,
+  );
 });
 
 test('readers that read nothing hold no more than their share, and others are served', async () => {
@@ -109,7 +133,9 @@ test('readers that read nothing hold no more than their share, and others are se
   const endpointId = await store(40, () => ({ body: Buffer.alloc(250_000, 120) }));
   const bobs = await store(1, () => ({ body: Buffer.alloc(5 * MIB, 120) }), stranger);
   const token = mintToken('ann', { plan: 'enterprise' });
-  const sockets = Array.from({ length: 40 }, () => askAndNotRead(`/api/endpoints/${endpointId}/requests?limit=200`, token));
+  const sockets = Array.from({ length: 40 }, () =>
+    askAndNotRead(`/api/endpoints/${endpointId}/requests?limit=200`, token),
+  );
   await eventually(async () => ((await held()) ?? 0) > 30 * MIB);
   expect(await held()).toBeLessThan(60 * MIB);
   // Everything was asked for by now: what found no room was refused.
@@ -119,7 +145,13 @@ test('readers that read nothing hold no more than their share, and others are se
   expect((await owner.list(endpointId, '?limit=1')).status).not.toBe(500);
   const theirs = await stranger.list(bobs);
   expect(theirs.status).toBe(200);
-  expect((await send(`${api.url}/api/requests/${theirs.body.requests[0]?.id}/body`, { headers: ['Authorization', `Bearer ${mintToken('bob')}`] })).bytes.length).toBe(5 * MIB);
+  expect(
+    (
+      await send(`${api.url}/api/requests/${theirs.body.requests[0]?.id}/body`, {
+        headers: ['Authorization', `Bearer ${mintToken('bob')}`],
+      })
+    ).bytes.length,
+  ).toBe(5 * MIB);
   await captureOne(api.url, endpointId, { body: 'beside them' });
   for (const socket of sockets) socket.destroy();
   await eventually(async () => (await held()) === 0);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { captureOne, client, mintToken } from '../support/client.ts';
 import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
-import { connectClient, startClient } from '../support/live.ts';
+import { connectClient, startClient } from '../support/live/clients.ts';
 import { startRole } from '../support/processes.ts';
 
 /*
@@ -16,7 +16,10 @@ beforeAll(async () => {
 afterAll(() => environment.close());
 
 /** A user of Redis who may do everything but what the rules take away. */
-async function redisUser(...rules: string[]): Promise<{ env: { REDIS_USERNAME: string; REDIS_PASSWORD: string }; change: (...more: string[]) => Promise<unknown> }> {
+async function redisUser(...rules: string[]): Promise<{
+  env: { REDIS_USERNAME: string; REDIS_PASSWORD: string };
+  change: (...more: string[]) => Promise<unknown>;
+}> {
   const name = `user-${randomBytes(6).toString('hex')}`;
   const change = (...more: string[]): Promise<unknown> => environment.redis.call('ACL', 'SETUSER', name, ...more);
   await change('on', '>secret', '~*', '&*', '+@all', ...rules);

@@ -6,10 +6,10 @@ import {
   type Conn,
   type LiveConnection,
   type WebSocketLike,
-} from '../../src/api/live-connection.ts';
+} from '../../src/api/live/connection.ts';
 import { listen } from '../../src/ops/listen.ts';
 import { closing } from '../support/environment.ts';
-import { startClient } from '../support/live.ts';
+import { startClient } from '../support/live/clients.ts';
 
 const MAX_BYTES = 1_000;
 

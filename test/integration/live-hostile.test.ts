@@ -4,9 +4,9 @@ import { persistBatches } from '../../src/worker/persist.ts';
 import { makeCapture } from '../support/captures.ts';
 import { captureOne, client, mintToken } from '../support/client.ts';
 import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
-import { connectClient } from '../support/live.ts';
+import { connectClient } from '../support/live/clients.ts';
 import { startProxy } from '../support/proxy.ts';
-import { connectRaw, connectRawAs, type RawLive } from '../support/raw-live.ts';
+import { connectRaw, connectRawAs, type RawLive } from '../support/live/raw-socket.ts';
 
 /*
  * What clients that mean no good, and stores that say nothing, do to others.
@@ -81,10 +81,12 @@ test('a database that goes silent keeps nobody out', async () => {
   proxy.close();
 });
 
-test('a session is nobody\'s to take up: neither by a request that waits for an answer nor by another WebSocket', async () => {
+test("a session is nobody's to take up: neither by a request that waits for an answer nor by another WebSocket", async () => {
   const first = await connectRaw(url);
   const { sid } = JSON.parse(first.messages[0]?.slice(1) ?? '') as { sid: string };
-  const answer = await fetch(`${url}/socket.io/?EIO=4&transport=websocket&sid=${sid}`, { signal: AbortSignal.timeout(5_000) });
+  const answer = await fetch(`${url}/socket.io/?EIO=4&transport=websocket&sid=${sid}`, {
+    signal: AbortSignal.timeout(5_000),
+  });
   expect(answer.status).toBe(400);
   const second = await connectRaw(url, `&sid=${sid}`);
   expect(second.isGone()).toBe(true);
@@ -107,8 +109,14 @@ test.each([
 });
 
 test.each([
-  ['handshakes of other namespaces', (peer: RawLive) => Buffer.concat(Array.from({ length: 3_000 }, () => peer.frame(1, Buffer.from('40/other,'))))],
-  ['pings of WebSocket', (peer: RawLive) => Buffer.concat(Array.from({ length: 3_000 }, () => peer.frame(9, Buffer.from('ping'))))],
+  [
+    'handshakes of other namespaces',
+    (peer: RawLive) => Buffer.concat(Array.from({ length: 3_000 }, () => peer.frame(1, Buffer.from('40/other,')))),
+  ],
+  [
+    'pings of WebSocket',
+    (peer: RawLive) => Buffer.concat(Array.from({ length: 3_000 }, () => peer.frame(9, Buffer.from('ping')))),
+  ],
 ])('a flood ends the connection: %s', async (_name, flood) => {
   const peer = await connectRawAs(url, token);
   peer.socket.write(flood(peer));

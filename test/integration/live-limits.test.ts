@@ -2,15 +2,15 @@ import { createSecretKey } from 'node:crypto';
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { io } from 'socket.io-client';
-import { startLive } from '../../src/api/live.ts';
-import { createMessageLimit } from '../../src/api/live-message-limit.ts';
-import { FRESH_MS, type KeySource } from '../../src/api/jwks-source.ts';
-import { TOKEN_RECHECK_MS } from '../../src/api/live-session.ts';
-import { unavailable } from '../../src/errors.ts';
+import { startLive } from '../../src/api/live/server.ts';
+import { createMessageLimit } from '../../src/api/live/message-limit.ts';
+import { FRESH_MS, type KeySource } from '../../src/api/auth/jwks-source.ts';
+import { TOKEN_RECHECK_MS } from '../../src/api/live/session.ts';
+import { unavailable } from '../../src/api/http/errors.ts';
 import { newTimeOrderedId } from '../../src/domain/ids.ts';
 import { CLOSE } from '../../src/domain/live-event.ts';
 import { createLog } from '../../src/log.ts';
-import { createMetrics } from '../../src/metrics.ts';
+import { createApiMetrics } from '../../src/api/metrics.ts';
 import { listen } from '../../src/ops/listen.ts';
 import { closeRedis, openRedis } from '../../src/redis/connections.ts';
 import { watchSubscriber } from '../../src/redis/live-channels.ts';
@@ -18,7 +18,7 @@ import { persistBatches } from '../../src/worker/persist.ts';
 import { makeCapture } from '../support/captures.ts';
 import { captureOne, client, mintToken, type Client } from '../support/client.ts';
 import { closing, eventually, JWT_SECRET, openEnvironment, type Environment } from '../support/environment.ts';
-import { catchUpOnConnect, connectClient, refusedHandshake, type LiveClient } from '../support/live.ts';
+import { catchUpOnConnect, connectClient, refusedHandshake, type LiveClient } from '../support/live/clients.ts';
 import { startProxy } from '../support/proxy.ts';
 
 const log = createLog('silent');
@@ -32,7 +32,10 @@ let endpointId: string;
 
 beforeAll(async () => {
   environment = await openEnvironment();
-  ({ url } = await environment.startApi({ LIVE_MAX_SOCKETS_PER_USER: '3', LIVE_MAX_BUFFERED_BYTES: String(4 * 1024 * 1024) }));
+  ({ url } = await environment.startApi({
+    LIVE_MAX_SOCKETS_PER_USER: '3',
+    LIVE_MAX_BUFFERED_BYTES: String(4 * 1024 * 1024),
+  }));
   await environment.startWorker();
 });
 afterAll(() => environment.close());
@@ -45,20 +48,28 @@ beforeEach(async () => {
 
 /** Stops reading what the server sends, as a frozen browser tab would. */
 function reading({ socket }: LiveClient, on: boolean): void {
-  const transport = (socket.io.engine as unknown as { transport: { ws: { _socket: { pause(): void; resume(): void } } } }).transport;
+  const transport = (
+    socket.io.engine as unknown as { transport: { ws: { _socket: { pause(): void; resume(): void } } } }
+  ).transport;
   if (on) transport.ws._socket.resume();
   else transport.ws._socket.pause();
 }
 
 async function store(count: number, bodyBytes: number): Promise<void> {
-  const captures = Array.from({ length: count }, () => makeCapture(endpointId, { userId: user, body: Buffer.alloc(bodyBytes, 'x') }));
-  for (const capture of captures) await persistBatches(environment.db.pool, [{ id: newTimeOrderedId(), day: '2026-03-01', captures: [capture] }]);
+  const captures = Array.from({ length: count }, () =>
+    makeCapture(endpointId, { userId: user, body: Buffer.alloc(bodyBytes, 'x') }),
+  );
+  for (const capture of captures)
+    await persistBatches(environment.db.pool, [{ id: newTimeOrderedId(), day: '2026-03-01', captures: [capture] }]);
 }
 
 test('a user has so many connections to one process and no more, until one of them ends', async () => {
   const [first] = [await connectClient(url, token), await connectClient(url, token), await connectClient(url, token)];
   const { message, data } = await refusedHandshake(url, token);
-  expect([message, data?.error]).toEqual(['too many connections', 'You have 3 connections here, and no more are allowed']);
+  expect([message, data?.error]).toEqual([
+    'too many connections',
+    'You have 3 connections here, and no more are allowed',
+  ]);
   await connectClient(url, mintToken(`other-${user}`));
   first?.socket.disconnect();
   await eventually(async () => {
@@ -103,7 +114,8 @@ test('a client that does not read is cut at the bound, reads why, comes back and
   const { id } = viewer.socket;
   const other = await connectClient(url, token);
   reading(viewer, false);
-  // More than the buffers of the operating system and the bound together, and little more: a client that was cut has ten seconds to read why.
+  // More than the buffers of the operating system and the bound together, and little more: a client that was cut has
+  // ten seconds to read why.
   for (let i = 0; i < 100; i += 1) await captureOne(url, endpointId, { body: Buffer.alloc(200 * 1024, 'x') });
   await eventually(() => other.events.length === 100);
   reading(viewer, true);
@@ -138,17 +150,38 @@ test('a key that is withdrawn ends its sockets, one that cannot be asked for doe
   };
   const http = createServer();
   const { redis, plans, defaultPlan } = environment.config;
-  const [publisher, subscriber] = [closing(openRedis(redis, 'live', log), closeRedis), closing(openRedis(redis, 'subscriber', log), closeRedis)];
+  const [publisher, subscriber] = [
+    closing(openRedis(redis, 'live', log), closeRedis),
+    closing(openRedis(redis, 'subscriber', log), closeRedis),
+  ];
   const auth = { jwt, keySource, plans, defaultPlan, rememberPlan: async () => {} };
   const live = closing(
-    startLive({ http, db: environment.db, publisher, subscriber, prefix: redis.prefix, auth, metrics: createMetrics('api'), log, maxSocketsPerUser: 9, maxBufferedBytes: 1e7, enabled: true, tokenRecheckMs: 20 }),
+    startLive({
+      http,
+      db: environment.db,
+      publisher,
+      subscriber,
+      prefix: redis.prefix,
+      auth,
+      metrics: createApiMetrics(),
+      log,
+      maxSocketsPerUser: 9,
+      maxBufferedBytes: 1e7,
+      enabled: true,
+      tokenRecheckMs: 20,
+    }),
     (open) => open.close(),
   );
   const address = `http://127.0.0.1:${await listen(http, '127.0.0.1', 0)}`;
-  const viewer = closing(io(address, { transports: ['websocket'], auth: { token }, reconnectionDelay: 20 }), (socket) => void socket.disconnect());
+  const viewer = closing(
+    io(address, { transports: ['websocket'], auth: { token }, reconnectionDelay: 20 }),
+    (socket) => void socket.disconnect(),
+  );
   await eventually(() => viewer.connected);
   const closes: number[] = [];
-  viewer.on('disconnect', (_reason, details) => closes.push((details as unknown as { context: { code: number } }).context.code));
+  viewer.on('disconnect', (_reason, details) =>
+    closes.push((details as unknown as { context: { code: number } }).context.code),
+  );
 
   answer = unavailable('The key server is away');
   checks = 0;
@@ -173,7 +206,10 @@ test('the connection that events come by breaks: sockets are sent away, come bac
   await eventually(() => viewer.events.length === 1);
   for (let round = 0; round < 3; round += 1) {
     const clients = (await environment.redis.call('CLIENT', 'LIST')) as string;
-    const ids = clients.split('\n').filter((line) => line.includes(` user=${name} `) && / ssub=[1-9]/.test(line)).map((line) => /id=(\d+)/.exec(line)?.[1] as string);
+    const ids = clients
+      .split('\n')
+      .filter((line) => line.includes(` user=${name} `) && / ssub=[1-9]/.test(line))
+      .map((line) => /id=(\d+)/.exec(line)?.[1] as string);
     expect(ids).toHaveLength(1);
     await environment.redis.call('CLIENT', 'KILL', 'ID', ids[0] as string);
     await captureOne(url, endpointId);
@@ -186,9 +222,15 @@ test('the connection that events come by breaks: sockets are sent away, come bac
 
 test('a connection to Redis that went silent is found out', async () => {
   const proxy = closing(await startProxy(environment.config.redis.port), (open) => open.close());
-  const subscriber = closing(openRedis({ ...environment.config.redis, host: '127.0.0.1', port: proxy.port }, 'subscriber', log), closeRedis);
+  const subscriber = closing(
+    openRedis({ ...environment.config.redis, host: '127.0.0.1', port: proxy.port }, 'subscriber', log),
+    closeRedis,
+  );
   let interruptions = 0;
-  const listening = closing(watchSubscriber(subscriber, environment.config.redis.prefix, log, () => (interruptions += 1)), (watch) => watch.stop());
+  const listening = closing(
+    watchSubscriber(subscriber, environment.config.redis.prefix, log, () => (interruptions += 1)),
+    (watch) => watch.stop(),
+  );
   await eventually(() => listening.isUp());
   proxy.silenceExisting();
   await eventually(() => interruptions === 1);

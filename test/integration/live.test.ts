@@ -11,7 +11,7 @@ import { captureOne, client, mintToken, send, type Client } from '../support/cli
 import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
 import { scrape } from '../support/exposition.ts';
 import { startProxy } from '../support/proxy.ts';
-import { connectClient, refusedHandshake, startClient } from '../support/live.ts';
+import { connectClient, refusedHandshake, startClient } from '../support/live/clients.ts';
 
 let environment: Environment;
 let one: string;
@@ -36,20 +36,29 @@ beforeEach(async () => {
   endpointId = (await ann.create()).body.id;
 });
 
-const token = (claims: Record<string, unknown> = { plan: 'pro' }, options = {}): string => mintToken(user, claims, options);
+const token = (claims: Record<string, unknown> = { plan: 'pro' }, options = {}): string =>
+  mintToken(user, claims, options);
 const numbers = (n: number): number[] => Array.from({ length: n }, (_, i) => i + 1);
 const unknownId = '2b8ab1ea-60c1-4b0c-8e3d-3a2f3f0cbe11';
 
 async function captureMany(count: number, key = endpointId): Promise<void> {
-  await Promise.all(Array.from({ length: count }, (_, i) => captureOne(i % 2 === 0 ? one : two, key, { body: String(i) })));
+  await Promise.all(
+    Array.from({ length: count }, (_, i) => captureOne(i % 2 === 0 ? one : two, key, { body: String(i) })),
+  );
 }
 
 describe('a plain connection [Event]', () => {
   test('gets every capture of its user, whichever pod took it in, as the detail route answers it', async () => {
     const other = (await ann.create()).body.id;
     const viewers = [await connectClient(one, token()), await connectClient(two, token())];
-    const binary = await captureOne(one, endpointId, { body: Buffer.from([0, 255, 128]), headers: ['X-Twice', 'a', 'x-twice', 'b'] });
-    const text = await captureOne(two, `${other}/some/path?a=1&a=2`, { body: 'hëllo', headers: ['Content-Type', 'text/plain'] });
+    const binary = await captureOne(one, endpointId, {
+      body: Buffer.from([0, 255, 128]),
+      headers: ['X-Twice', 'a', 'x-twice', 'b'],
+    });
+    const text = await captureOne(two, `${other}/some/path?a=1&a=2`, {
+      body: 'hëllo',
+      headers: ['Content-Type', 'text/plain'],
+    });
     for (const viewer of viewers) {
       await eventually(() => viewer.events.length === 2);
       for (const { id } of [binary, text]) {
@@ -106,17 +115,32 @@ describe('subscribe and unsubscribe [Subscription]', () => {
   test('narrow a connection to some endpoints, and widen it again', async () => {
     const other = (await ann.create()).body.id;
     const viewer = await connectClient(two, token());
-    expect(await viewer.emit('subscribe', { endpointId: endpointId.toUpperCase() })).toEqual({ endpointId, replayed: 0, next: 0, more: false });
+    expect(await viewer.emit('subscribe', { endpointId: endpointId.toUpperCase() })).toEqual({
+      endpointId,
+      replayed: 0,
+      next: 0,
+      more: false,
+    });
     await captureOne(one, other);
     await captureOne(one, endpointId);
     await eventually(() => viewer.events.length === 1);
     expect(viewer.seqs(endpointId)).toEqual([1]);
 
-    expect(await viewer.emit('subscribe', { endpointId: other })).toEqual({ endpointId: other, replayed: 0, next: 1, more: false });
+    expect(await viewer.emit('subscribe', { endpointId: other })).toEqual({
+      endpointId: other,
+      replayed: 0,
+      next: 1,
+      more: false,
+    });
     await captureOne(two, other);
     await eventually(() => viewer.seqs(other).length === 1);
 
-    expect(await viewer.emit('unsubscribe', { endpointId })).toEqual({ endpointId, replayed: 0, next: null, more: false });
+    expect(await viewer.emit('unsubscribe', { endpointId })).toEqual({
+      endpointId,
+      replayed: 0,
+      next: null,
+      more: false,
+    });
     await captureOne(one, endpointId);
     await captureOne(one, other);
     await eventually(() => viewer.seqs(other).length === 2);
@@ -133,12 +157,22 @@ describe('subscribe and unsubscribe [Subscription]', () => {
     await captureMany(45);
     await environment.drained();
     const viewer = await connectClient(one, token());
-    expect(await viewer.emit('subscribe', { endpointId, after: 5 })).toEqual({ endpointId, replayed: 40, next: 45, more: false });
+    expect(await viewer.emit('subscribe', { endpointId, after: 5 })).toEqual({
+      endpointId,
+      replayed: 40,
+      next: 45,
+      more: false,
+    });
     expect(viewer.seqs()).toEqual(numbers(45).slice(5));
     await captureMany(1);
     await eventually(() => viewer.events.length === 41);
     expect(viewer.seqs().at(-1)).toBe(46);
-    expect(await viewer.emit('subscribe', { endpointId, after: 46 })).toEqual({ endpointId, replayed: 0, next: 46, more: false });
+    expect(await viewer.emit('subscribe', { endpointId, after: 46 })).toEqual({
+      endpointId,
+      replayed: 0,
+      next: 46,
+      more: false,
+    });
   });
 
   test('entries that were deleted are no gap: `next` goes on behind them', async () => {
@@ -146,7 +180,12 @@ describe('subscribe and unsubscribe [Subscription]', () => {
     const { requests } = (await ann.list(endpointId)).body;
     await ann.removeMany(requests.filter(({ seq }) => seq > 7).map(({ id }) => id));
     const viewer = await connectClient(one, token());
-    expect(await viewer.emit('subscribe', { endpointId, after: 0 })).toEqual({ endpointId, replayed: 7, next: 10, more: false });
+    expect(await viewer.emit('subscribe', { endpointId, after: 0 })).toEqual({
+      endpointId,
+      replayed: 7,
+      next: 10,
+      more: false,
+    });
   });
 
   test('more than a thousand are said, with where to go on', async () => {
@@ -157,7 +196,12 @@ describe('subscribe and unsubscribe [Subscription]', () => {
     expect(first).toEqual({ endpointId, replayed: 1_000, next: 1_000, more: true });
     const second = await viewer.emit('subscribe', { endpointId, after: 1_000 });
     expect(second).toEqual({ endpointId, replayed: 1_000, next: 2_000, more: true });
-    expect(await viewer.emit('subscribe', { endpointId, after: 2_000 })).toEqual({ endpointId, replayed: 300, next: 2_300, more: false });
+    expect(await viewer.emit('subscribe', { endpointId, after: 2_000 })).toEqual({
+      endpointId,
+      replayed: 300,
+      next: 2_300,
+      more: false,
+    });
     expect(viewer.seqs()).toEqual(numbers(2_300));
   });
 
@@ -189,7 +233,7 @@ describe('subscribe and unsubscribe [Subscription]', () => {
     }
   });
 
-  test('of an endpoint that is unknown or somebody else\'s: one and the same error, and no room', async () => {
+  test("of an endpoint that is unknown or somebody else's: one and the same error, and no room", async () => {
     const viewer = await connectClient(one, mintToken('mallory'));
     expect(await viewer.emit('subscribe', { endpointId, after: 0 })).toEqual({ error: 'Not found' });
     expect(await viewer.emit('subscribe', { endpointId: unknownId })).toEqual({ error: 'Not found' });
@@ -211,7 +255,8 @@ describe('subscribe and unsubscribe [Subscription]', () => {
     ['SQL', { endpointId: "' OR 1=1 --" }],
   ])('a message that is not right is answered by an error: %s', async (_name, message) => {
     const viewer = await connectClient(one, token());
-    for (const event of ['subscribe', 'unsubscribe']) expect(await viewer.emit(event, message)).toEqual({ error: expect.any(String) });
+    for (const event of ['subscribe', 'unsubscribe'])
+      expect(await viewer.emit(event, message)).toEqual({ error: expect.any(String) });
     expect(viewer.closes).toEqual([]);
   });
 
@@ -227,9 +272,16 @@ describe('subscribe and unsubscribe [Subscription]', () => {
 
   test('an entry past retention is not replayed', async () => {
     const old = makeCapture(endpointId, { id: newTimeOrderedId().replace(/^.{13}/, '01800000-0000') });
-    await persistBatches(environment.db.pool, [{ id: newTimeOrderedId(), day: '2026-03-01', captures: [old, makeCapture(endpointId)] }]);
+    await persistBatches(environment.db.pool, [
+      { id: newTimeOrderedId(), day: '2026-03-01', captures: [old, makeCapture(endpointId)] },
+    ]);
     const viewer = await connectClient(one, token());
-    expect(await viewer.emit('subscribe', { endpointId, after: 0 })).toEqual({ endpointId, replayed: 1, next: 2, more: false });
+    expect(await viewer.emit('subscribe', { endpointId, after: 0 })).toEqual({
+      endpointId,
+      replayed: 1,
+      next: 2,
+      more: false,
+    });
     expect(viewer.seqs()).toEqual([2]);
   });
 });
@@ -252,14 +304,19 @@ describe('the handshake [WebSocket]', () => {
   });
 
   test('there is no polling', async () => {
-    const client = closing(startClient(one, token(), { transports: ['polling'], reconnection: false }), ({ socket }) => void socket.disconnect());
+    const client = closing(
+      startClient(one, token(), { transports: ['polling'], reconnection: false }),
+      ({ socket }) => void socket.disconnect(),
+    );
     await eventually(() => client.refusals.length === 1);
     expect(client.socket.connected).toBe(false);
   });
 
   test('a socket is cut at the end of its token, and let in again with a new one', async () => {
     const tokens = [token({ plan: 'pro' }, { expiresIn: 2 }), token()];
-    const viewer = await connectClient(one, undefined, { auth: (send: (auth: object) => void) => send({ token: tokens.shift() }) });
+    const viewer = await connectClient(one, undefined, {
+      auth: (send: (auth: object) => void) => send({ token: tokens.shift() }),
+    });
     await eventually(() => viewer.closes.length === 1);
     expect(viewer.closes).toEqual([CLOSE.unauthorized]);
     await eventually(() => viewer.socket.connected);
@@ -269,8 +326,20 @@ describe('the handshake [WebSocket]', () => {
 
   test('an Upgrade header on /h is captured like anything else, that of Socket.IO too', async () => {
     for (const upgrade of ['h2c', 'websocket', 'socket.io nonsense']) {
-      const headers = ['Connection', 'Upgrade', 'Upgrade', upgrade, 'Sec-WebSocket-Key', 'dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version', '13'];
-      const { status, body } = await send<{ id: string }>(`${one}/h/${endpointId}/socket.io/?EIO=4&transport=websocket`, { method: 'POST', headers, body: upgrade });
+      const headers = [
+        'Connection',
+        'Upgrade',
+        'Upgrade',
+        upgrade,
+        'Sec-WebSocket-Key',
+        'dGhlIHNhbXBsZSBub25jZQ==',
+        'Sec-WebSocket-Version',
+        '13',
+      ];
+      const { status, body } = await send<{ id: string }>(
+        `${one}/h/${endpointId}/socket.io/?EIO=4&transport=websocket`,
+        { method: 'POST', headers, body: upgrade },
+      );
       expect(status).toBe(200);
       expect((await ann.entry(body.id)).body).toMatchObject({ body: upgrade, headers: { upgrade } });
     }
@@ -278,7 +347,9 @@ describe('the handshake [WebSocket]', () => {
 
   test('with LIVE_EVENTS=false there is no such path', async () => {
     const api = await environment.startApi({ LIVE_EVENTS: 'false' });
-    const answer = await send(`${api.url}/socket.io/?EIO=4&transport=websocket`, { headers: ['Connection', 'Upgrade', 'Upgrade', 'websocket'] });
+    const answer = await send(`${api.url}/socket.io/?EIO=4&transport=websocket`, {
+      headers: ['Connection', 'Upgrade', 'Upgrade', 'websocket'],
+    });
     expect([answer.status, answer.body]).toEqual([404, { error: 'Not found' }]);
     await api.stop();
   });
@@ -290,7 +361,10 @@ describe('the worker', () => {
     const log = createLog('silent');
     const publisher = closing(openRedis(redis, 'worker', log), closeRedis);
     const broadcaster = createBroadcaster({ pool: environment.db.pool, publisher, prefix, log });
-    const stored = Array.from({ length: 5 }, (_, i) => ({ ...makeCapture(endpointId, { userId: `nobody-${user}` }), seq: i + 1 }));
+    const stored = Array.from({ length: 5 }, (_, i) => ({
+      ...makeCapture(endpointId, { userId: `nobody-${user}` }),
+      seq: i + 1,
+    }));
     expect(await broadcaster.broadcast({ stored, refused: [], repeated: [], orphaned: [] })).toBe(0);
     const viewer = await connectClient(one, token());
     await viewer.emit('subscribe', { endpointId });
@@ -303,7 +377,11 @@ describe('the worker', () => {
 
   test('that died after the commit is no loss: the next run of its job shows what was stored', async () => {
     const viewer = await connectClient(one, token());
-    const batch = { id: newTimeOrderedId(), day: '2026-03-01', captures: [makeCapture(endpointId, { userId: user }), makeCapture(endpointId, { userId: user })] };
+    const batch = {
+      id: newTimeOrderedId(),
+      day: '2026-03-01',
+      captures: [makeCapture(endpointId, { userId: user }), makeCapture(endpointId, { userId: user })],
+    };
     await persistBatches(environment.db.pool, [batch]);
     expect(viewer.events).toEqual([]);
     await enqueueCaptures(environment.queue, batch);
@@ -323,11 +401,16 @@ test('sockets, events, replays and the reasons of closes are measured', async ()
   await first.emit('subscribe', { endpointId, after: 2 });
   expect((await scrape(api.internalPort)).value('hookbay_replayed_events_total')).toBe(3);
   first.socket.disconnect();
-  await eventually(async () => (await scrape(api.internalPort)).value('hookbay_socket_closes_total', { reason: 'client' }) === 1);
+  await eventually(
+    async () => (await scrape(api.internalPort)).value('hookbay_socket_closes_total', { reason: 'client' }) === 1,
+  );
   // Another worker shares the jobs: one of the two has the rest.
   await eventually(async () => {
     const [here, there] = [await scrape(worker.internalPort), await scrape(firstWorker.internalPort)];
-    return (here.value('hookbay_events_total') ?? 0) + (there.value('hookbay_events_total') ?? 0) >= 5 && (there.value('hookbay_commit_to_event_seconds_count') ?? 0) > 0;
+    return (
+      (here.value('hookbay_events_total') ?? 0) + (there.value('hookbay_events_total') ?? 0) >= 5 &&
+      (there.value('hookbay_commit_to_event_seconds_count') ?? 0) > 0
+    );
   });
   await api.stop();
   await worker.stop();

@@ -1,9 +1,9 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { idToBytes, newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
-import { httpError } from '../../src/errors.ts';
-import { outcomeOf } from '../../src/api/capture.ts';
-import { CAPTURE_OUTCOMES, type CaptureOutcome } from '../../src/metrics.ts';
+import { httpError } from '../../src/api/http/errors.ts';
+import { outcomeOf } from '../../src/api/capture/capture.ts';
+import { CAPTURE_OUTCOMES, type CaptureOutcome } from '../../src/api/metrics.ts';
 import { enqueueCaptures } from '../../src/queue/capture-queue.ts';
 import { openMaintenanceQueue, requestSweep } from '../../src/queue/maintenance-queue.ts';
 import { makeCapture } from '../support/captures.ts';
@@ -29,7 +29,9 @@ beforeAll(async () => {
 afterAll(() => environment.close());
 
 const outcomes = (metrics: Exposition) =>
-  Object.fromEntries(CAPTURE_OUTCOMES.map((outcome) => [outcome, metrics.value('hookbay_captures_total', { outcome })])) as Record<CaptureOutcome, number>;
+  Object.fromEntries(
+    CAPTURE_OUTCOMES.map((outcome) => [outcome, metrics.value('hookbay_captures_total', { outcome })]),
+  ) as Record<CaptureOutcome, number>;
 
 async function endpointOf(plan: string): Promise<string> {
   return (await client(url, mintToken(`${plan}-${newEndpointId()}`, { plan })).create()).body.id;
@@ -51,13 +53,25 @@ describe('hookbay_captures_total', () => {
       410,
       async () => {
         const { id } = (await owner.create()).body;
-        await environment.db.knex('endpoints').where({ id: idToBytes(id) }).update({ expires_at: new Date(0) });
+        await environment.db
+          .knex('endpoints')
+          .where({ id: idToBytes(id) })
+          .update({ expires_at: new Date(0) });
         await environment.redis.del(`${environment.config.redis.prefix}:endpoint:${id}`);
         return (await send(`${url}/h/${id}`, { method: 'POST' })).status;
       },
     ],
-    ['too_large', 413, async () => (await send(`${url}/h/${await endpointOf('small')}`, { method: 'POST', body: 'x'.repeat(11) })).status],
-    ['unavailable', 503, async () => (await send(`${url}/h/${endpoint}`, { method: 'POST', body: 'x'.repeat(2 * 1024 * 1024) })).status],
+    [
+      'too_large',
+      413,
+      async () =>
+        (await send(`${url}/h/${await endpointOf('small')}`, { method: 'POST', body: 'x'.repeat(11) })).status,
+    ],
+    [
+      'unavailable',
+      503,
+      async () => (await send(`${url}/h/${endpoint}`, { method: 'POST', body: 'x'.repeat(2 * 1024 * 1024) })).status,
+    ],
     [
       'aborted',
       undefined,
@@ -83,18 +97,32 @@ describe('hookbay_captures_total', () => {
     const before = outcomes(await scrape(internalPort));
     expect((await send(`${url}/h/${id}`, { method: 'POST' })).status).toBe(200);
     expect((await send(`${url}/h/${id}`, { method: 'POST' })).status).toBe(429);
-    expect(outcomes(await scrape(internalPort))).toEqual({ ...before, accepted: before.accepted + 1, over_quota: before.over_quota + 1 });
+    expect(outcomes(await scrape(internalPort))).toEqual({
+      ...before,
+      accepted: before.accepted + 1,
+      over_quota: before.over_quota + 1,
+    });
   });
 
   test('takes any other 4xx for refused, and what is no error of ours for unavailable', () => {
-    expect([400, 403, 500, 503].map((status) => outcomeOf(httpError(status, 'x')))).toEqual(['refused', 'refused', 'unavailable', 'unavailable']);
+    expect([400, 403, 500, 503].map((status) => outcomeOf(httpError(status, 'x')))).toEqual([
+      'refused',
+      'refused',
+      'unavailable',
+      'unavailable',
+    ]);
     expect(outcomeOf(new TypeError('x'))).toBe('unavailable');
   });
 });
 
 test('receipts and batches are measured for accepted captures only', async () => {
   const before = await scrape(internalPort);
-  await Promise.all([captureOne(url, endpoint), captureOne(url, endpoint), captureOne(url, endpoint), send(`${url}/h/nobody`)]);
+  await Promise.all([
+    captureOne(url, endpoint),
+    captureOne(url, endpoint),
+    captureOne(url, endpoint),
+    send(`${url}/h/nobody`),
+  ]);
   const after = await scrape(internalPort);
   const grown = (name: string): number => (after.value(name) ?? 0) - (before.value(name) ?? 0);
   expect(grown('hookbay_receipt_seconds_count')).toBe(3);
@@ -126,18 +154,25 @@ test.each([
   ['GET', '/openapi.json', '/openapi.json', '2xx', false],
   ['GET', '/api/7d444840-9dc0-11d1-b245-5ffdce74fad2', 'other', '4xx', true],
 ])('%s %s counts for the route %s', async (method, path, route, status, withToken) => {
-  const [before, other] = [await scrape(internalPort), (metrics: Exposition) => metrics.value('hookbay_http_requests_total') ?? 0];
+  const [before, other] = [
+    await scrape(internalPort),
+    (metrics: Exposition) => metrics.value('hookbay_http_requests_total') ?? 0,
+  ];
   const count = (metrics: Exposition): number => metrics.value('hookbay_http_requests_total', { route, status }) ?? 0;
   await send(`${url}${path}`, { method, headers: withToken ? ['Authorization', `Bearer ${mintToken('ann')}`] : [] });
   await eventually(async () => count(await scrape(internalPort)) === count(before) + 1);
   const after = await scrape(internalPort);
   expect(other(after)).toBe(other(before) + 1);
-  expect(after.value('hookbay_http_request_seconds_count', { route })).toBe((before.value('hookbay_http_request_seconds_count', { route }) ?? 0) + 1);
+  expect(after.value('hookbay_http_request_seconds_count', { route })).toBe(
+    (before.value('hookbay_http_request_seconds_count', { route }) ?? 0) + 1,
+  );
 });
 
 test('connections to the database: opened on demand, idle when they are back, waiting callers counted', async () => {
   const { db } = environment;
-  const connections = await Promise.all(Array.from({ length: environment.config.mysql.poolSize }, () => db.pool.getConnection()));
+  const connections = await Promise.all(
+    Array.from({ length: environment.config.mysql.poolSize }, () => db.pool.getConnection()),
+  );
   const late = db.pool.getConnection();
   expect(db.connections()).toEqual({ open: connections.length, idle: 0, waiting: 1 });
   for (const connection of connections) connection.release();
@@ -161,7 +196,11 @@ describe('a worker', () => {
   test('measures transactions and counts what it stored and what the database refused', async () => {
     const before = await scrape(worker.internalPort);
     const arrived = Date.now();
-    const captures = [makeCapture(endpoint), makeCapture(endpoint, { body: Buffer.from('poison') }), makeCapture(endpoint)];
+    const captures = [
+      makeCapture(endpoint),
+      makeCapture(endpoint, { body: Buffer.from('poison') }),
+      makeCapture(endpoint),
+    ];
     await enqueueCaptures(environment.queue, { id: newTimeOrderedId(), day: '2026-03-01', captures });
     await environment.drained();
     const after = await scrape(worker.internalPort);
@@ -182,11 +221,15 @@ describe('a worker', () => {
     await environment.drained();
     expect((await owner.removeEndpoint(gone)).status).toBe(200);
     const late = (await owner.create()).body.id;
-    await environment.db.knex('endpoints').where({ id: idToBytes(late) }).update({ expires_at: new Date(0) });
+    await environment.db
+      .knex('endpoints')
+      .where({ id: idToBytes(late) })
+      .update({ expires_at: new Date(0) });
     const queue = closing(openMaintenanceQueue(environment.redis, environment.config.redis.prefix), () => {});
     await requestSweep(queue);
     const grown = async (kind: string): Promise<number> =>
-      ((await scrape(worker.internalPort)).value('hookbay_swept_rows_total', { kind }) ?? 0) - (before.value('hookbay_swept_rows_total', { kind }) ?? 0);
+      ((await scrape(worker.internalPort)).value('hookbay_swept_rows_total', { kind }) ?? 0) -
+      (before.value('hookbay_swept_rows_total', { kind }) ?? 0);
     await eventually(async () => (await grown('purged')) === 2 && (await grown('expired')) >= 1);
     const last = (await scrape(worker.internalPort)).value('hookbay_sweep_last_success_timestamp_seconds') ?? 0;
     expect(Math.abs(last - Date.now() / 1000)).toBeLessThan(60);
@@ -196,6 +239,7 @@ describe('a worker', () => {
 test('labels have few values and never an id', async () => {
   await send(`${url}/h/${newEndpointId()}`);
   for (const { name, labels } of (await scrape(internalPort)).samples) {
-    for (const value of Object.values(labels)) expect([name, value, /[0-9a-f]{8}-|ann|nonsense/.test(value)]).toEqual([name, value, false]);
+    for (const value of Object.values(labels))
+      expect([name, value, /[0-9a-f]{8}-|ann|nonsense/.test(value)]).toEqual([name, value, false]);
   }
 });

@@ -3,8 +3,8 @@ import { createServer, type AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { createConnection } from 'mysql2/promise';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
-import { MisconfigurationError } from '../../src/errors.ts';
-import { connectionOptions } from '../../src/local/servers.ts';
+import { MisconfigurationError } from '../../src/user-error.ts';
+import { connectionOptions } from '../../src/local/mysql.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { checkPacketSize, migrate, pendingMigrations } from '../../src/store/migrations.ts';
 import { closing, openEnvironment, type Environment } from '../support/environment.ts';
@@ -28,11 +28,23 @@ async function tables(): Promise<string[]> {
 }
 
 const ALL = ['001_init', '002_ledger_time', '003_endpoint_counts'];
-const TABLES = ['capture_batches', 'daily_usage', 'dead_letters', 'endpoints', 'hookbay_migrations', 'hookbay_migrations_lock', 'purges', 'requests', 'users'];
+const TABLES = [
+  'capture_batches',
+  'daily_usage',
+  'dead_letters',
+  'endpoints',
+  'hookbay_migrations',
+  'hookbay_migrations_lock',
+  'purges',
+  'requests',
+  'users',
+];
 
 test('twenty at once: one does the work, all succeed', async () => {
   await emptyDatabase();
-  const databases = Array.from({ length: 20 }, () => closing(openDatabase(environment.config.mysql), (db) => db.close()));
+  const databases = Array.from({ length: 20 }, () =>
+    closing(openDatabase(environment.config.mysql), (db) => db.close()),
+  );
   const ran = await Promise.all(databases.map(migrate));
   expect(ran.filter((names) => names.length > 0)).toEqual([ALL]);
   expect(await tables()).toEqual(TABLES);
@@ -85,7 +97,10 @@ test('the role "migrate" does it and ends with 0, and says what is wrong otherwi
   await emptyDatabase();
   expect((await runMigrate({})).code).toBe(0);
   expect(await tables()).toEqual(TABLES);
-  const tooLarge = await runMigrate({ PLANS: '{"huge":{"maxRequestSize":33554432}}', MYSQL_DATABASE: environment.config.mysql.database });
+  const tooLarge = await runMigrate({
+    PLANS: '{"huge":{"maxRequestSize":33554432}}',
+    MYSQL_DATABASE: environment.config.mysql.database,
+  });
   // The private servers take 64 MiB, so that the check itself is asked below.
   expect(tooLarge.code).toBe(0);
   const unreachable = await runMigrate({ MYSQL_PORT: '1' });
@@ -95,14 +110,21 @@ test('the role "migrate" does it and ends with 0, and says what is wrong otherwi
 
 test('a database whose packets are too small for the largest plan is refused with what to set', async () => {
   await expect(checkPacketSize(environment.db, 64 * 1024 * 1024)).rejects.toBeInstanceOf(MisconfigurationError);
-  await expect(checkPacketSize(environment.db, 64 * 1024 * 1024)).rejects.toThrow(/max_allowed_packet.*set it to 95\d{6} or more/);
+  await expect(checkPacketSize(environment.db, 64 * 1024 * 1024)).rejects.toThrow(
+    /max_allowed_packet.*set it to 95\d{6} or more/,
+  );
   await expect(checkPacketSize(environment.db, 32 * 1024 * 1024)).resolves.toBeUndefined();
 });
 
 /** `onWaiting` is called with the reason when the process says that it waits. */
-function runMigrate(extra: Record<string, string>, onWaiting?: (why: string) => void): Promise<{ code: number | null; output: string }> {
+function runMigrate(
+  extra: Record<string, string>,
+  onWaiting?: (why: string) => void,
+): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, ['src/main.ts', 'migrate'], { env: { ...process.env, ...environment.env, ...extra } });
+    const child = spawn(process.execPath, ['src/main.ts', 'migrate'], {
+      env: { ...process.env, ...environment.env, ...extra },
+    });
     let output = '';
     createInterface({ input: child.stdout }).on('line', (line) => {
       output += `${line}\n`;
@@ -118,7 +140,9 @@ test('a database that can be reached a little later is waited for, and so is an 
   await emptyDatabase();
   // A port that is free until the proxy listens there.
   const free = createServer();
-  const port = await new Promise<number>((resolve) => free.listen(0, '127.0.0.1', () => resolve((free.address() as AddressInfo).port)));
+  const port = await new Promise<number>((resolve) =>
+    free.listen(0, '127.0.0.1', () => resolve((free.address() as AddressInfo).port)),
+  );
   await new Promise((resolve) => free.close(resolve));
   const admin = await createConnection(connectionOptions(inject('mysql')));
   onTestFinished(() => admin.end());
@@ -126,11 +150,20 @@ test('a database that can be reached a little later is waited for, and so is an 
   onTestFinished(async () => void (await admin.query(`DROP USER IF EXISTS '${user}'@'%'`)));
   const waits: string[] = [];
   const { code, output } = await runMigrate(
-    { MYSQL_HOST: '127.0.0.1', MYSQL_PORT: String(port), MYSQL_USER: user, MYSQL_PASSWORD: 'late', MIGRATE_WAIT_SECONDS: '600', LOG_LEVEL: 'info' },
+    {
+      MYSQL_HOST: '127.0.0.1',
+      MYSQL_PORT: String(port),
+      MYSQL_USER: user,
+      MYSQL_PASSWORD: 'late',
+      MIGRATE_WAIT_SECONDS: '600',
+      LOG_LEVEL: 'info',
+    },
     (why) => {
       waits.push(why);
-      if (why === 'ECONNREFUSED') void startProxy(environment.config.mysql.port, 0, port).then((proxy) => closing(proxy, (open) => open.close()));
-      else void admin.query(`GRANT ALL ON ${environment.config.mysql.database}.* TO '${user}'@'%' IDENTIFIED BY 'late'`);
+      if (why === 'ECONNREFUSED')
+        void startProxy(environment.config.mysql.port, 0, port).then((proxy) => closing(proxy, (open) => open.close()));
+      else
+        void admin.query(`GRANT ALL ON ${environment.config.mysql.database}.* TO '${user}'@'%' IDENTIFIED BY 'late'`);
     },
   );
   expect([code, waits], output).toEqual([0, ['ECONNREFUSED', 'ER_ACCESS_DENIED_ERROR']]);
@@ -141,10 +174,18 @@ test.each([
   ['a password that is refused', { MYSQL_PASSWORD: 'wrong', MIGRATE_WAIT_SECONDS: '2' }, 78, /Access denied for user/],
   ['a database that there is none of', { MYSQL_DATABASE: 'hookbay_none' }, 78, /Unknown database|Access denied/],
   ['a setting that is refused', { MIGRATE_WAIT_SECONDS: 'long' }, 78, /MIGRATE_WAIT_SECONDS must be/],
-  ['a server that is not there', { MYSQL_HOST: '127.0.0.1', MYSQL_PORT: '1', MIGRATE_WAIT_SECONDS: '2' }, 1, /ECONNREFUSED/],
-])('%s ends "migrate" with the code for what does not pass by itself, or for what may: %j → %i', async (_what, extra, code, message) => {
-  expect(await runMigrate(extra)).toEqual({ code, output: expect.stringMatching(message) });
-});
+  [
+    'a server that is not there',
+    { MYSQL_HOST: '127.0.0.1', MYSQL_PORT: '1', MIGRATE_WAIT_SECONDS: '2' },
+    1,
+    /ECONNREFUSED/,
+  ],
+])(
+  '%s ends "migrate" with the code for what does not pass by itself, or for what may: %j → %i',
+  async (_what, extra, code, message) => {
+    expect(await runMigrate(extra)).toEqual({ code, output: expect.stringMatching(message) });
+  },
+);
 
 test('an account that may not change the schema is a refusal, too', async () => {
   await emptyDatabase();
@@ -154,15 +195,33 @@ test('an account that may not change the schema is a refusal, too', async () => 
     await admin.query(`DROP USER IF EXISTS '${user}'@'%'`);
     await admin.end();
   });
-  await admin.query(`GRANT SELECT, INSERT ON ${environment.config.mysql.database}.* TO '${user}'@'%' IDENTIFIED BY 'reader'`);
-  expect(await runMigrate({ MYSQL_USER: user, MYSQL_PASSWORD: 'reader' })).toEqual({ code: 78, output: expect.stringMatching(/command denied to user/) });
+  await admin.query(
+    `GRANT SELECT, INSERT ON ${environment.config.mysql.database}.* TO '${user}'@'%' IDENTIFIED BY 'reader'`,
+  );
+  expect(await runMigrate({ MYSQL_USER: user, MYSQL_PASSWORD: 'reader' })).toEqual({
+    code: 78,
+    output: expect.stringMatching(/command denied to user/),
+  });
 });
 
 test.each([
-  ['migrate', 'nobody is there', { MYSQL_HOST: '127.0.0.1', MYSQL_PORT: '1' }, /^The database at 127\.0\.0\.1:1 can't be used: connect ECONNREFUSED .*MYSQL_URL, or MYSQL_HOST/],
-  ['dead-letters list', 'the password is wrong', { MYSQL_PASSWORD: 'wrong' }, /^The database at .* can't be used: Access denied for user .*MYSQL_URL, or MYSQL_HOST/],
+  [
+    'migrate',
+    'nobody is there',
+    { MYSQL_HOST: '127.0.0.1', MYSQL_PORT: '1' },
+    /^The database at 127\.0\.0\.1:1 can't be used: connect ECONNREFUSED .*MYSQL_URL, or MYSQL_HOST/,
+  ],
+  [
+    'dead-letters list',
+    'the password is wrong',
+    { MYSQL_PASSWORD: 'wrong' },
+    /^The database at .* can't be used: Access denied for user .*MYSQL_URL, or MYSQL_HOST/,
+  ],
 ])('%s says what to do where %s', async (command, _why, wrong, message) => {
-  const child = spawn(process.execPath, ['src/main.ts', ...command.split(' ')], { env: { ...process.env, ...environment.env, ...wrong }, stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(process.execPath, ['src/main.ts', ...command.split(' ')], {
+    env: { ...process.env, ...environment.env, ...wrong },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   let printed = '';
   child.stderr.on('data', (chunk: Buffer) => (printed += chunk.toString()));
   const code = await new Promise((resolve) => child.on('close', resolve));

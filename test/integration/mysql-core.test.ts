@@ -6,10 +6,12 @@ import { createConnection } from 'mysql2/promise';
 import { expect, test } from 'vitest';
 import { claimDataDir } from '../../src/local/processes.ts';
 import { find, findOrInstallPrograms } from '../../src/local/programs.ts';
-import { connectionOptions, startMysql } from '../../src/local/servers.ts';
+import { connectionOptions, startMysql } from '../../src/local/mysql.ts';
 import { closing } from '../support/environment.ts';
 
-/** MariaDB under the name of a MySQL whose compiled-in folder for files is not there, and that MySQL's options are for. */
+/**
+ * MariaDB under the name of a MySQL whose compiled-in folder for files is not there, and that MySQL's options are for.
+ */
 function mysqlWithoutFolder(mariadb: string, folder: string): string {
   const program = join(folder, 'mysqld');
   const script = `#!/bin/sh

@@ -6,7 +6,7 @@ import { createConnection } from 'mysql2/promise';
 import { expect, onTestFinished, test } from 'vitest';
 import { claimDataDir } from '../../src/local/processes.ts';
 import { findOrInstallPrograms } from '../../src/local/programs.ts';
-import { connectionOptions, startMysql } from '../../src/local/servers.ts';
+import { connectionOptions, startMysql } from '../../src/local/mysql.ts';
 import { makeAuthority, NO_OPENSSL } from '../support/certificates.ts';
 import { eventually } from '../support/environment.ts';
 import { endProcess } from '../support/processes.ts';
@@ -16,7 +16,8 @@ test.skipIf(NO_OPENSSL)('MYSQL_TLS speaks TLS to a database that insists on it, 
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const authority = makeAuthority();
   const present = (name: string): void => {
-    for (const [part, text] of Object.entries(authority.issue(name))) writeFileSync(join(folder, `server.${part}`), text);
+    for (const [part, text] of Object.entries(authority.issue(name)))
+      writeFileSync(join(folder, `server.${part}`), text);
   };
   present('DNS:localhost');
   const registry = await claimDataDir(folder);
@@ -29,17 +30,36 @@ test.skipIf(NO_OPENSSL)('MYSQL_TLS speaks TLS to a database that insists on it, 
   const server = spawn(program, [...args, ...tls, '--require-secure-transport=ON'], { stdio: 'ignore' });
   onTestFinished(() => void server.kill('SIGKILL'));
   const admin = () => createConnection({ ...connectionOptions(plain.config), ssl: { rejectUnauthorized: false } });
-  await eventually(async () => admin().then((connection) => connection.end()).then(() => true));
+  await eventually(async () =>
+    admin()
+      .then((connection) => connection.end())
+      .then(() => true),
+  );
 
   const { port, user, password, database } = plain.config;
-  const settings = { MYSQL_HOST: 'localhost', MYSQL_PORT: String(port), MYSQL_USER: user, MYSQL_PASSWORD: password, MYSQL_DATABASE: database };
+  const settings = {
+    MYSQL_HOST: 'localhost',
+    MYSQL_PORT: String(port),
+    MYSQL_USER: user,
+    MYSQL_PASSWORD: password,
+    MYSQL_DATABASE: database,
+  };
   const trusting = { ...settings, MYSQL_TLS: 'true', NODE_EXTRA_CA_CERTS: authority.path };
   const migrate = (env: Record<string, string>): Promise<string> =>
-    new Promise((resolve) => execFile(process.execPath, ['src/main.ts', 'migrate'], { env: { PATH: process.env['PATH'], ...env } }, (_error, stdout, stderr) => resolve(stdout + stderr)));
+    new Promise((resolve) =>
+      execFile(
+        process.execPath,
+        ['src/main.ts', 'migrate'],
+        { env: { PATH: process.env['PATH'], ...env } },
+        (_error, stdout, stderr) => resolve(stdout + stderr),
+      ),
+    );
 
   // MariaDB says no more than that.
   expect(await migrate(settings)).toMatch(/Access denied|secure transport/);
-  expect(await migrate({ ...settings, MYSQL_TLS: 'true' })).toMatch(/unable to verify the first certificate|self-signed certificate/);
+  expect(await migrate({ ...settings, MYSQL_TLS: 'true' })).toMatch(
+    /unable to verify the first certificate|self-signed certificate/,
+  );
   expect(await migrate(trusting)).toContain('"msg":"Migrated"');
   present('DNS:somebody.example.com');
   const connection = await admin();

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { OPERATIONS } from '../../src/api/openapi.ts';
+import { OPERATIONS } from '../../src/api/management/openapi.ts';
 import { captureOne, client, mintToken, send, type Answer, type Client } from '../support/client.ts';
 import { openEnvironment, type Environment } from '../support/environment.ts';
 
@@ -27,7 +27,9 @@ let ajv: Ajv2020;
 beforeAll(async () => {
   environment = await openEnvironment();
   await environment.startWorker();
-  ({ url } = await environment.startApi({ PLANS: '{"pro":{"dailyRequests":12,"maxRequestSize":1000,"permanentEndpoints":1}}' }));
+  ({ url } = await environment.startApi({
+    PLANS: '{"pro":{"dailyRequests":12,"maxRequestSize":1000,"permanentEndpoints":1}}',
+  }));
   owner = client(url, mintToken('ann'));
   document = (await send<Document>(`${url}/openapi.json`)).body;
   ajv = new Ajv2020({ strict: false });
@@ -48,7 +50,13 @@ function hold(method: string, path: string, answer: Answer): void {
   if (schema === undefined) return;
   const inDocument = JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"doc#/')) as object;
   const validate = ajv.compile(inDocument);
-  expect([method, path, answer.status, validate(answer.body), validate.errors]).toEqual([method, path, answer.status, true, null]);
+  expect([method, path, answer.status, validate(answer.body), validate.errors]).toEqual([
+    method,
+    path,
+    answer.status,
+    true,
+    null,
+  ]);
 }
 
 test('every route answers what the document says, errors too [OpenAPI]', async () => {
@@ -57,14 +65,22 @@ test('every route answers what the document says, errors too [OpenAPI]', async (
   const created = await owner.create({ alias: 'a-hook', permanent: true });
   hold('post', '/api/endpoints', created);
   const { id } = created.body;
-  for (const body of ['{"alias":1}', '[', `{"alias":"${'x'.repeat(70_000)}"}`]) hold('post', '/api/endpoints', await owner.create(body));
+  for (const body of ['{"alias":1}', '[', `{"alias":"${'x'.repeat(70_000)}"}`])
+    hold('post', '/api/endpoints', await owner.create(body));
   hold('post', '/api/endpoints', await owner.create({ alias: 'a-hook' }));
   hold('post', '/api/endpoints', await owner.create({ permanent: true }));
-  hold('post', '/h/{key}', await send(`${url}/h/${id}?a=1&a=2`, { method: 'POST', body: 'x', headers: ['Content-Type', 'a/b'] }));
+  hold(
+    'post',
+    '/h/{key}',
+    await send(`${url}/h/${id}?a=1&a=2`, { method: 'POST', body: 'x', headers: ['Content-Type', 'a/b'] }),
+  );
   hold('get', '/h/{key}', await send(`${url}/h/a-hook`));
   hold('get', '/h/{key}', await send(`${url}/h/unknown`));
   hold('post', '/h/{key}', await send(`${url}/h/${id}`, { method: 'POST', body: 'x'.repeat(1001) }));
-  const { id: entry } = await captureOne(url, id, { body: Buffer.from([0xff]), headers: ['X-Hub-Signature-256', 'sha256=0'] });
+  const { id: entry } = await captureOne(url, id, {
+    body: Buffer.from([0xff]),
+    headers: ['X-Hub-Signature-256', 'sha256=0'],
+  });
   hold('get', '/api/endpoints', await owner.endpoints());
   hold('get', '/api/endpoints', await owner.endpoints(`?limit=1&offset=1&before=${id}`));
   hold('get', '/api/endpoints', await owner.endpoints('?limit=0'));
@@ -95,8 +111,12 @@ test('every route answers what the document says, errors too [OpenAPI]', async (
   hold('get', '/api/endpoints', await client(url, mintToken('ann', { plan: 'unknown' })).endpoints());
 
   // Every success and every 404 of the document was seen.
-  const promised = OPERATIONS.flatMap(({ method, path, answers }) => Object.keys(answers).map((status) => `${method} ${path} ${status}`));
-  expect(promised.filter((line) => /(200|201|404)$/.test(line) && line !== 'post /h/{key} 404' && !seen.has(line))).toEqual([]);
+  const promised = OPERATIONS.flatMap(({ method, path, answers }) =>
+    Object.keys(answers).map((status) => `${method} ${path} ${status}`),
+  );
+  expect(
+    promised.filter((line) => /(200|201|404)$/.test(line) && line !== 'post /h/{key} 404' && !seen.has(line)),
+  ).toEqual([]);
 });
 
 test('examples of request bodies are valid by their own schemas', () => {
@@ -176,19 +196,32 @@ test('what stands in paths is described, and the defaults of queries', () => {
     if (name === 'limit') expect(schema).toMatchObject({ type: 'integer', default: expect.any(Number), minimum: 1 });
     if (name === 'offset') expect(schema).toMatchObject({ type: 'integer', default: 0, minimum: 0 });
   }
-  const defaultLimit = (path: string): unknown => document.paths[path]?.['get']?.parameters?.find(({ name }) => name === 'limit')?.schema;
+  const defaultLimit = (path: string): unknown =>
+    document.paths[path]?.['get']?.parameters?.find(({ name }) => name === 'limit')?.schema;
   expect(defaultLimit('/api/endpoints/{id}/requests')).toMatchObject({ default: 50 });
   expect(defaultLimit('/api/endpoints')).toMatchObject({ default: 1_000 });
 });
 
 test('routes and document are the same set, and so are the routes that need a token', async () => {
   for (const { method, path, guarded } of OPERATIONS) {
-    const answer = await send(url + path.replace('{key}', 'unknown').replace('{id}', 'unknown'), { method: method.toUpperCase(), headers: ['Content-Type', 'application/json'], body: '{}' });
+    const answer = await send(url + path.replace('{key}', 'unknown').replace('{id}', 'unknown'), {
+      method: method.toUpperCase(),
+      headers: ['Content-Type', 'application/json'],
+      body: '{}',
+    });
     expect([method, path, answer.status === 405, answer.status === 401]).toEqual([method, path, false, guarded]);
     // What the router knows beside is not in the document either.
     const allow = (await send(url + path.replace('{id}', 'unknown'), { method: 'OPTIONS' })).headers.allow;
     if (allow === undefined) continue;
-    const documented = OPERATIONS.filter((operation) => operation.path === path).map((operation) => operation.method.toUpperCase());
-    expect([path, allow.split(', ').filter((name) => name !== 'HEAD').toSorted()]).toEqual([path, documented.toSorted()]);
+    const documented = OPERATIONS.filter((operation) => operation.path === path).map((operation) =>
+      operation.method.toUpperCase(),
+    );
+    expect([
+      path,
+      allow
+        .split(', ')
+        .filter((name) => name !== 'HEAD')
+        .toSorted(),
+    ]).toEqual([path, documented.toSorted()]);
   }
 });

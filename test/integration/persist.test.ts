@@ -25,7 +25,15 @@ beforeEach(async () => {
 
 async function newEndpoint(): Promise<string> {
   const id = newEndpointId();
-  await insertEndpoint(environment.db.knex, { id, userId: 'ann', alias: null, permanent: false, expiresAt: null, now: new Date(), plan });
+  await insertEndpoint(environment.db.knex, {
+    id,
+    userId: 'ann',
+    alias: null,
+    permanent: false,
+    expiresAt: null,
+    now: new Date(),
+    plan,
+  });
   return id;
 }
 
@@ -35,8 +43,13 @@ function batch(size: number, endpoint = endpointId): CaptureBatch {
 
 async function state(endpoint = endpointId) {
   const { knex } = environment.db;
-  const rows = await knex('requests').where({ endpoint_id: idToBytes(endpoint) }).orderBy('seq').select('id', 'seq');
-  const counters = await knex('endpoints').where({ id: idToBytes(endpoint) }).first('request_count', 'stored_count', 'last_request_at');
+  const rows = await knex('requests')
+    .where({ endpoint_id: idToBytes(endpoint) })
+    .orderBy('seq')
+    .select('id', 'seq');
+  const counters = await knex('endpoints')
+    .where({ id: idToBytes(endpoint) })
+    .first('request_count', 'stored_count', 'last_request_at');
   return { ids: rows.map(({ id }) => bytesToId(id as Buffer)), seqs: rows.map(({ seq }) => seq as number), counters };
 }
 
@@ -49,7 +62,11 @@ describe('the ledger', () => {
     const used = await today();
     await persistBatches(environment.db.pool, [first]);
     const before = await state();
-    expect(before).toMatchObject({ ids: first.captures.map(({ id }) => id), seqs: numbers(5), counters: { request_count: 5, stored_count: 5 } });
+    expect(before).toMatchObject({
+      ids: first.captures.map(({ id }) => id),
+      seqs: numbers(5),
+      counters: { request_count: 5, stored_count: 5 },
+    });
     expect(before.counters.last_request_at.getTime()).toBe(timeOfId(first.captures[4]?.id ?? ''));
 
     expect(await persistBatches(environment.db.pool, [first])).toMatchObject({ stored: [], refused: [] });
@@ -71,7 +88,10 @@ describe('the ledger', () => {
   test('a job that runs again brings back nothing that was deleted meanwhile', async () => {
     const only = batch(2);
     await persistBatches(environment.db.pool, [only]);
-    await environment.db.knex('requests').where({ endpoint_id: idToBytes(endpointId) }).delete();
+    await environment.db
+      .knex('requests')
+      .where({ endpoint_id: idToBytes(endpointId) })
+      .delete();
     await persistBatches(environment.db.pool, [only]);
     expect((await state()).ids).toEqual([]);
   });
@@ -87,7 +107,11 @@ test('many transactions on the same endpoints at once: sequences without gaps, c
         // Half of them, so that what one locks too much another one holds.
         const shuffled = endpoints.toSorted(() => Math.random() - 0.5).slice(0, 5);
         for (const id of shuffled) sent.set(id, (sent.get(id) ?? 0) + 2);
-        const mixed: CaptureBatch = { id: newTimeOrderedId(), day: DAY, captures: shuffled.flatMap((id) => [makeCapture(id), makeCapture(id)]) };
+        const mixed: CaptureBatch = {
+          id: newTimeOrderedId(),
+          day: DAY,
+          captures: shuffled.flatMap((id) => [makeCapture(id), makeCapture(id)]),
+        };
         await persistBatches(environment.db.pool, [mixed]).catch(async (error: { errno?: number }) => {
           if (error.errno !== 1213) throw error;
           deadlocks += 1;
@@ -98,7 +122,10 @@ test('many transactions on the same endpoints at once: sequences without gaps, c
   );
   for (const id of endpoints) {
     const count = sent.get(id) ?? 0;
-    expect(await state(id)).toMatchObject({ seqs: numbers(count), counters: { request_count: count, stored_count: count } });
+    expect(await state(id)).toMatchObject({
+      seqs: numbers(count),
+      counters: { request_count: count, stored_count: count },
+    });
   }
   expect(deadlocks).toBe(0);
 });
@@ -122,7 +149,11 @@ test('captures of an endpoint that is gone are dropped, count for the day, and h
   const gone = await newEndpoint();
   await removeEndpoint(environment.db.knex, 'ann', gone, new Date());
   const used = await today();
-  const mixed: CaptureBatch = { id: newTimeOrderedId(), day: DAY, captures: [makeCapture(gone), makeCapture(endpointId), makeCapture(gone)] };
+  const mixed: CaptureBatch = {
+    id: newTimeOrderedId(),
+    day: DAY,
+    captures: [makeCapture(gone), makeCapture(endpointId), makeCapture(gone)],
+  };
   await persistBatches(environment.db.pool, [mixed, batch(1, gone)]);
   expect((await state()).seqs).toEqual([1]);
   expect((await state(gone)).ids).toEqual([]);
@@ -137,9 +168,12 @@ describe('a row that the database refuses', () => {
   afterAll(() => environment.db.knex.raw('DROP TRIGGER poison'));
 
   test('goes to dead_letters whole, and its neighbours, in its batch and in others, are stored without a gap', async () => {
-    const poisonous = (): ReturnType<typeof makeCapture> => makeCapture(endpointId, { body: Buffer.from([0x70, 0x6f, 0x69, 0x73, 0x6f, 0x6e, 0xff]), isUtf8: false });
+    const poisonous = (): ReturnType<typeof makeCapture> =>
+      makeCapture(endpointId, { body: Buffer.from([0x70, 0x6f, 0x69, 0x73, 0x6f, 0x6e, 0xff]), isUtf8: false });
     const bad = [poisonous(), poisonous(), poisonous()];
-    const captures = [...batch(70).captures, bad[0], ...batch(1).captures, bad[1], ...batch(20).captures].map((c) => c as ReturnType<typeof makeCapture>);
+    const captures = [...batch(70).captures, bad[0], ...batch(1).captures, bad[1], ...batch(20).captures].map(
+      (c) => c as ReturnType<typeof makeCapture>,
+    );
     const mixed = { id: newTimeOrderedId(), day: DAY, captures };
     const onlyBad = { id: newTimeOrderedId(), day: DAY, captures: [bad[2] as ReturnType<typeof makeCapture>] };
     const { stored, refused } = await persistBatches(environment.db.pool, [mixed, onlyBad, batch(4)]);
@@ -147,7 +181,10 @@ describe('a row that the database refuses', () => {
     expect(refused.map(({ errorCode }) => errorCode)).toEqual(bad.map(() => 'ER_SIGNAL_EXCEPTION'));
     expect(stored).toHaveLength(95);
     expect(await state()).toMatchObject({ seqs: numbers(95), counters: { request_count: 95, stored_count: 95 } });
-    const letters = await environment.db.knex('dead_letters').where({ endpoint_id: idToBytes(endpointId) }).orderBy('id');
+    const letters = await environment.db
+      .knex('dead_letters')
+      .where({ endpoint_id: idToBytes(endpointId) })
+      .orderBy('id');
     expect(letters.map(({ id }) => bytesToId(id as Buffer))).toEqual(bad.map(({ id }) => id).toSorted());
     const kept = JSON.parse(String(letters[0]?.capture)) as { b64: string };
     expect(Buffer.from(kept.b64, 'base64')).toEqual(bad[0]?.body);

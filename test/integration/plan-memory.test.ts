@@ -2,11 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RunningApi } from '../../src/api/start.ts';
 import { createLog } from '../../src/log.ts';
 import { newTimeOrderedId, newEndpointId, firstIdAt } from '../../src/domain/ids.ts';
-import { openMaintenanceQueue, requestSweep } from '../../src/queue/maintenance-queue.ts';
+import { findQueued } from '../../src/queue/capture-queue.ts';
 import { closeRedis, openRedis } from '../../src/redis/connections.ts';
 import { beginPlanChange, fillPlan, finishPlanChange, removeWrongPlans } from '../../src/redis/plan-copies.ts';
 import { findPlan } from '../../src/store/users.ts';
 import { persistBatches } from '../../src/worker/persist.ts';
+import { sweep } from '../../src/worker/sweep.ts';
 import { sweepPlans } from '../../src/worker/plan-sweep.ts';
 import { makeCapture } from '../support/captures.ts';
 import { client, mintToken, type Client } from '../support/client.ts';
@@ -57,7 +58,12 @@ test('tokens of different plans race on two pods: database and Redis agree whene
 });
 
 test('a change that is broken off leaves no copy, and one that was overtaken puts none back', async () => {
-  const { redis, config: { redis: { prefix } } } = environment;
+  const {
+    redis,
+    config: {
+      redis: { prefix },
+    },
+  } = environment;
   await fillPlan(redis, prefix, 'carl', 'free');
   const first = await beginPlanChange(redis, prefix, 'carl');
   expect(await inRedis('carl')).toBeNull();
@@ -74,10 +80,18 @@ test('a change that is broken off leaves no copy, and one that was overtaken put
 });
 
 test('the sweep corrects copies that differ, in chunks, and announces them; the others stay', async () => {
-  const { redis, db, config: { redis: { prefix } } } = environment;
+  const {
+    redis,
+    db,
+    config: {
+      redis: { prefix },
+    },
+  } = environment;
   const users = Array.from({ length: 1_203 }, (_, i) => `swept-${String(i).padStart(4, '0')}`);
   const now = new Date();
-  await db.knex('users').insert(users.map((user) => ({ id: Buffer.from(user), plan: 'pro', created_at: now, updated_at: now })));
+  await db
+    .knex('users')
+    .insert(users.map((user) => ({ id: Buffer.from(user), plan: 'pro', created_at: now, updated_at: now })));
   await redis.mset(users.slice(0, 1_200).flatMap((user, i) => [planKey(user), i % 100 === 7 ? 'free' : 'pro']));
   const announced: string[] = [];
   const listener = closing(openRedis(environment.config.redis, 'subscriber', createLog('silent')), closeRedis);
@@ -85,13 +99,14 @@ test('the sweep corrects copies that differ, in chunks, and announces them; the 
   await listener.subscribe(`${prefix}:invalidate`);
   let position: Buffer | undefined;
   let questions = 0;
-  const run = () => sweepPlans({
-    db: db.knex,
-    removeWrong: (some) => removeWrongPlans(redis, prefix, some),
-    cursor: { read: async () => position, write: async (last) => void (position = last) },
-    // One chunk at a time.
-    isOver: () => (questions += 1) % 2 === 0,
-  });
+  const run = () =>
+    sweepPlans({
+      db: db.knex,
+      removeWrong: (some) => removeWrongPlans(redis, prefix, some),
+      cursor: { read: async () => position, write: async (last) => void (position = last) },
+      // One chunk at a time.
+      isOver: () => (questions += 1) % 2 === 0,
+    });
   let corrected = await run();
   for (; position !== undefined; corrected += await run());
   expect(corrected).toBe(12);
@@ -103,16 +118,33 @@ test('the sweep corrects copies that differ, in chunks, and announces them; the 
 test('a user whose plan is in dispute loses nothing to retention before the plan is settled', async () => {
   const owner = as('dora', 'pro');
   const { id } = (await owner.create()).body;
-  const old = Array.from({ length: 4 }, (_, i) => makeCapture(id, { userId: 'dora', id: firstIdAt(Date.now() - 10 * DAY_MS + i).slice(0, 24) + newEndpointId().slice(24) }));
+  const old = Array.from({ length: 4 }, (_, i) =>
+    makeCapture(id, {
+      userId: 'dora',
+      id: firstIdAt(Date.now() - 10 * DAY_MS + i).slice(0, 24) + newEndpointId().slice(24),
+    }),
+  );
   await persistBatches(environment.db.pool, [{ id: newTimeOrderedId(), day: '2026-03-01', captures: old }]);
   // Planted: what an old token left behind whose write reached the database alone.
-  await environment.db.knex('users').where({ id: Buffer.from('dora') }).update({ plan: 'free' });
-  const worker = await environment.startWorker();
-  const maintenance = openMaintenanceQueue(environment.redis, environment.config.redis.prefix);
-  await requestSweep(maintenance);
-  await eventually(async () => (await inRedis('dora')) === null);
+  await environment.db
+    .knex('users')
+    .where({ id: Buffer.from('dora') })
+    .update({ plan: 'free' });
+  // One sweep alone: the next one would go by the database.
+  const { redis, config, queues } = environment;
+  const { retired } = await sweep({
+    db: environment.db.knex,
+    plans: config.plans,
+    now: Date.now(),
+    expiredGraceMs: DAY_MS,
+    stopCaptures: async () => {},
+    findDisputed: (users) => removeWrongPlans(redis, config.redis.prefix, users),
+    findQueued: (ids) => findQueued(queues, redis, ids),
+    cursor: { read: async () => undefined, write: async () => {} },
+    isOver: () => false,
+  });
+  expect([retired, await inRedis('dora')]).toEqual([0, null]);
   // The database decides until the user comes again.
   expect((await owner.list(id)).body.total).toBe(4);
   expect([await inDatabase('dora'), await inRedis('dora')]).toEqual(['pro', 'pro']);
-  await worker.stop();
 });

@@ -30,7 +30,12 @@ describe('the daily cap', () => {
     const midnight = `${utcDay(Date.now() + 86_400_000)}T00:00:00.000Z`;
     const refused = await send<{ resetAt: string }>(`${url}/h/${endpoints[0]}`, { method: 'POST' });
     expect(refused.status).toBe(429);
-    expect(refused.body).toEqual({ error: expect.any(String), dailyRequests: 5, dailyRequestsMax: 5, resetAt: midnight });
+    expect(refused.body).toEqual({
+      error: expect.any(String),
+      dailyRequests: 5,
+      dailyRequestsMax: 5,
+      resetAt: midnight,
+    });
     const retryAfter = Number(refused.headers['retry-after']);
     expect(Math.abs(retryAfter * 1000 - (Date.parse(midnight) - Date.now()))).toBeLessThan(10_000);
     const { usage, endpoints: records } = (await owner.endpoints()).body;
@@ -45,7 +50,10 @@ describe('the daily cap', () => {
     const owner = client(url, mintToken(newUser(), { plan: 'tiny' }));
     const { id } = (await owner.create()).body;
     const { id: expired } = (await owner.create()).body;
-    await environment.db.knex('endpoints').where({ id: idToBytes(expired) }).update({ expires_at: new Date(0) });
+    await environment.db
+      .knex('endpoints')
+      .where({ id: idToBytes(expired) })
+      .update({ expires_at: new Date(0) });
     await environment.redis.del(`${environment.config.redis.prefix}:endpoint:${expired}`);
     for (let n = 0; n < 10; n += 1) {
       expect((await send(`${url}/h/${id}`, { method: 'POST', body: 'x'.repeat(101) })).status).toBe(413);
@@ -92,7 +100,9 @@ describe('the daily cap', () => {
     for (let n = 0; n < 5; n += 1) await captureOne(other.url, id);
     expect((await send(`${other.url}/h/${id}`, { method: 'POST' })).status).toBe(429);
     await client(url, mintToken(user, { plan: 'other' })).endpoints();
-    await expect.poll(async () => (await send(`${other.url}/h/${id}`, { method: 'POST' })).status, { timeout: 1_000 }).toBe(200);
+    await expect
+      .poll(async () => (await send(`${other.url}/h/${id}`, { method: 'POST' })).status, { timeout: 1_000 })
+      .toBe(200);
   });
 });
 
@@ -106,21 +116,37 @@ describe('reservations', () => {
 
   test('grant what is left, per user, and name the day of the Redis clock', async () => {
     const quota = quotaOf(prefix());
-    const first = await quota.reserve('b1', [{ userId: 'ann', count: 3, cap: 5 }, { userId: 'bob', count: 3, cap: null }]);
-    expect(first.grants).toEqual(new Map([['ann', { granted: 3, used: 3 }], ['bob', { granted: 3, used: 3 }]]));
+    const first = await quota.reserve('b1', [
+      { userId: 'ann', count: 3, cap: 5 },
+      { userId: 'bob', count: 3, cap: null },
+    ]);
+    expect(first.grants).toEqual(
+      new Map([
+        ['ann', { granted: 3, used: 3 }],
+        ['bob', { granted: 3, used: 3 }],
+      ]),
+    );
     expect(first.day).toBe(utcDay(first.now));
     const second = await quota.reserve('b2', [{ userId: 'ann', count: 3, cap: 5 }]);
     expect(second.grants.get('ann')).toEqual({ granted: 2, used: 5 });
-    expect((await quota.reserve('b3', [{ userId: 'ann', count: 3, cap: 5 }])).grants.get('ann')).toEqual({ granted: 0, used: 5 });
+    expect((await quota.reserve('b3', [{ userId: 'ann', count: 3, cap: 5 }])).grants.get('ann')).toEqual({
+      granted: 0,
+      used: 5,
+    });
     // A plan with a lower cap takes nothing away, and grants nothing.
-    expect((await quota.reserve('b4', [{ userId: 'ann', count: 1, cap: 2 }])).grants.get('ann')).toEqual({ granted: 0, used: 5 });
+    expect((await quota.reserve('b4', [{ userId: 'ann', count: 1, cap: 2 }])).grants.get('ann')).toEqual({
+      granted: 0,
+      used: 5,
+    });
   });
 
   test('are exact when many pods race', async () => {
     const name = prefix();
     const quotas = Array.from({ length: 8 }, () => quotaOf(name));
     const grants = await Promise.all(
-      Array.from({ length: 400 }, (_, i) => (quotas[i % 8] as Quota).reserve(`b${i}`, [{ userId: 'ann', count: 7, cap: 1_000 }])),
+      Array.from({ length: 400 }, (_, i) =>
+        (quotas[i % 8] as Quota).reserve(`b${i}`, [{ userId: 'ann', count: 7, cap: 1_000 }]),
+      ),
     );
     expect(grants.reduce((sum, reservation) => sum + (reservation.grants.get('ann')?.granted ?? 0), 0)).toBe(1_000);
     expect(await countOf(name, 'ann')).toBe(1_000);
@@ -129,7 +155,10 @@ describe('reservations', () => {
   test('a Redis that came up empty is told the count of the day by the database, once', async () => {
     const name = prefix();
     const quota = quotaOf(name, 90);
-    expect((await quota.reserve('b1', [{ userId: 'ann', count: 20, cap: 100 }])).grants.get('ann')).toEqual({ granted: 10, used: 100 });
+    expect((await quota.reserve('b1', [{ userId: 'ann', count: 20, cap: 100 }])).grants.get('ann')).toEqual({
+      granted: 10,
+      used: 100,
+    });
     await Promise.all([quotaOf(name, 90).prepare('ann'), quotaOf(name, 90).prepare('ann')]);
     expect(await countOf(name, 'ann')).toBe(100);
     const broken = createQuota(environment.redis, prefix(), () => Promise.reject(new Error('database away')));
@@ -140,7 +169,10 @@ describe('reservations', () => {
     const name = prefix();
     await environment.redis.set(`{${name}}:quota:since`, Date.now() - 3 * 86_400_000);
     const quota = createQuota(environment.redis, name, () => Promise.reject(new Error('not to be asked')));
-    expect((await quota.reserve('b1', [{ userId: 'ann', count: 1, cap: 1 }])).grants.get('ann')).toEqual({ granted: 1, used: 1 });
+    expect((await quota.reserve('b1', [{ userId: 'ann', count: 1, cap: 1 }])).grants.get('ann')).toEqual({
+      granted: 1,
+      used: 1,
+    });
   });
 
   const daysOf = async (name: string, user: string): Promise<number[]> =>
@@ -175,7 +207,11 @@ describe('reservations', () => {
   test('are given back once by a refund, and by the reconciler where nothing became of the batch', async () => {
     const name = prefix();
     const quota = quotaOf(name);
-    for (const batch of ['refunded', 'queued', 'lost', 'settled']) await quota.reserve(batch, [{ userId: 'ann', count: 4, cap: 100 }, { userId: 'bob', count: 1, cap: 1 }]);
+    for (const batch of ['refunded', 'queued', 'lost', 'settled'])
+      await quota.reserve(batch, [
+        { userId: 'ann', count: 4, cap: 100 },
+        { userId: 'bob', count: 1, cap: 1 },
+      ]);
     expect(await countOf(name, 'ann')).toBe(16);
     await quota.refund('refunded');
     await quota.refund('refunded');
@@ -202,11 +238,18 @@ test('the count in Redis, the usage in the list, daily_usage and the rows are th
   const user = newUser();
   const owner = client(url, mintToken(user, { plan: 'other' }));
   const { id } = (await owner.create()).body;
-  const statuses = await Promise.all(Array.from({ length: 40 }, async () => (await send(`${url}/h/${id}`, { method: 'POST' })).status));
+  const statuses = await Promise.all(
+    Array.from({ length: 40 }, async () => (await send(`${url}/h/${id}`, { method: 'POST' })).status),
+  );
   expect(statuses.filter((status) => status === 200)).toHaveLength(7);
   expect(statuses.filter((status) => status === 429)).toHaveLength(33);
   expect((await owner.endpoints()).body.usage).toEqual({ dailyRequests: 7, dailyRequestsMax: 7 });
   const [usage] = await environment.db.knex('daily_usage').where({ user_id: userKey(user) });
   expect(usage.accepted).toBe(7);
-  expect(await environment.db.knex('requests').where({ endpoint_id: idToBytes(id) }).andWhere('id', '>', idToBytes(firstIdAt(0)))).toHaveLength(7);
+  expect(
+    await environment.db
+      .knex('requests')
+      .where({ endpoint_id: idToBytes(id) })
+      .andWhere('id', '>', idToBytes(firstIdAt(0))),
+  ).toHaveLength(7);
 });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { captureOne, client, mintToken } from '../support/client.ts';
 import { eventually, openEnvironment, type Environment } from '../support/environment.ts';
-import { connectClient } from '../support/live.ts';
+import { connectClient } from '../support/live/clients.ts';
 
 const USER = 'acl-user';
 const PASSWORD = 'acl-user-password';
@@ -16,16 +16,21 @@ afterAll(async () => {
   await env.close();
 });
 
-/** The README's rule for this environment's prefix; without the names and the password, which are the reader's own. */
-function ruleOfReadme(): string[] {
-  const [, rule = ''] = /^ACL SETUSER hookbay on '>[^']*' (.*)$/m.exec(readFileSync('README.md', 'utf8')) ?? [];
+/** The rule of the page for operators, for this environment's prefix; without the names and the password, which are the reader's own. */
+function documentedRule(): string[] {
+  const [, rule = ''] = /^ACL SETUSER hookbay on '>[^']*' (.*)$/m.exec(readFileSync('src/ops/README.md', 'utf8')) ?? [];
   return rule.replaceAll("'", '').replaceAll('hookbay', env.config.redis.prefix).split(' ');
 }
 
-test('a Redis user with the README’s rule can do all that API and worker do, and nothing beside', async () => {
-  await env.redis.call('ACL', 'SETUSER', USER, 'reset', 'on', `>${PASSWORD}`, ...ruleOfReadme());
+test('a Redis user with the documented rule can do all that API and worker do, and nothing beside', async () => {
+  await env.redis.call('ACL', 'SETUSER', USER, 'reset', 'on', `>${PASSWORD}`, ...documentedRule());
   await env.redis.call('ACL', 'LOG', 'RESET');
-  const login = { REDIS_USERNAME: USER, REDIS_PASSWORD: PASSWORD, DURABILITY: 'strict', API_RATE_LIMIT_PER_MINUTE: '1000' };
+  const login = {
+    REDIS_USERNAME: USER,
+    REDIS_PASSWORD: PASSWORD,
+    DURABILITY: 'strict',
+    API_RATE_LIMIT_PER_MINUTE: '1000',
+  };
   const api = await env.startApi(login);
   const worker = await env.startWorker(login);
   const token = mintToken('acl');
@@ -37,14 +42,22 @@ test('a Redis user with the README’s rule can do all that API and worker do, a
   await eventually(() => live.events.length === 2);
   for (const one of [receipt, large]) expect((await user.entry(one.id)).status).toBe(200);
   expect((await user.removeEndpoint(id)).status).toBe(200);
-  await expect(fetch(`http://127.0.0.1:${worker.internalPort}/metrics`).then((answer) => answer.text())).resolves.toContain('hookbay_queue_jobs{queue="capture",state="waiting"} 0');
+  await expect(
+    fetch(`http://127.0.0.1:${worker.internalPort}/metrics`).then((answer) => answer.text()),
+  ).resolves.toContain('hookbay_queue_jobs{queue="capture",state="waiting"} 0');
   await env.drained();
   await worker.stop();
   await api.stop();
 
   const log = (await env.redis.call('ACL', 'LOG')) as unknown[][];
   expect(log.filter((entry) => entry.includes(USER))).toEqual([]);
-  for (const [command, ...args] of [['GET', 'others:key'], ['FLUSHALL'], ['CONFIG', 'SET', 'maxmemory', '0'], ['PUBLISH', 'others', 'x'], ['KEYS', '*']] as const) {
+  for (const [command, ...args] of [
+    ['GET', 'others:key'],
+    ['FLUSHALL'],
+    ['CONFIG', 'SET', 'maxmemory', '0'],
+    ['PUBLISH', 'others', 'x'],
+    ['KEYS', '*'],
+  ] as const) {
     expect(String(await env.redis.call('ACL', 'DRYRUN', USER, command, ...args)), command).toMatch(/no permissions/);
   }
 });

@@ -10,7 +10,10 @@ import { startProxy } from '../support/proxy.ts';
 
 test('an outage of Redis is one line of a process, whatever the number of its connections, and so is its end', async () => {
   const lines: string[] = [];
-  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push((JSON.parse(line) as { msg: string }).msg) });
+  const log = pino(
+    { level: 'info' },
+    { write: (line: string) => void lines.push((JSON.parse(line) as { msg: string }).msg) },
+  );
   let proxy = await startProxy(inject('redis').port);
   const config = { ...inject('redis'), host: '127.0.0.1', port: proxy.port };
   const roles = ['producer', 'cache', 'live', 'subscriber', 'worker', 'producer'] as const;
@@ -31,37 +34,54 @@ test('an outage of Redis is one line of a process, whatever the number of its co
   }
 });
 
-test.each(['api', 'worker'])('an outage of Redis is one line of the role %s, its queues included, and so is its end', async (role) => {
-  const environment = closing(await openEnvironment(), (open) => open.close());
-  const proxy = await startProxy(inject('redis').port);
-  const child = spawn(process.execPath, ['src/main.ts', role], {
-    env: { ...process.env, ...environment.env, REDIS_PORT: String(proxy.port), PORT: '0', INTERNAL_PORT: '0', LOG_LEVEL: 'info' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  closing(child, async () => void (await endProcess(child, 'SIGKILL')));
-  const lines: { msg: string; error?: unknown }[] = [];
-  let internalPort: number | undefined;
-  createInterface({ input: child.stdout }).on('line', (line) => {
-    const parsed = JSON.parse(line) as { msg: string; internalPort?: number };
-    internalPort ??= parsed.internalPort;
-    lines.push(parsed);
-  });
-  const connected = async (): Promise<number> => ((await environment.redis.client('LIST')) as string).split('\n').filter((line) => line.includes('name=hookbay-')).length;
-  await eventually(async () => internalPort !== undefined && (await fetch(`http://127.0.0.1:${internalPort}/readyz`)).ok);
-  const before = await connected();
-  lines.splice(0);
-  proxy.close();
-  await eventually(async () => (await connected()) < before);
-  // Each connection tries again several times.
-  let attempts = 0;
-  const refusing = createServer((socket) => {
-    attempts += 1;
-    socket.destroy();
-  });
-  await new Promise<void>((resolve) => refusing.listen(proxy.port, '127.0.0.1', resolve));
-  await eventually(() => attempts >= 40);
-  await new Promise((resolve) => refusing.close(resolve));
-  closing(await startProxy(inject('redis').port, 0, proxy.port), (open) => open.close());
-  await eventually(async () => lines.some(({ msg }) => msg === 'Redis is back') && (await connected()) >= before);
-  expect(lines.map(({ msg, error }) => [msg, JSON.stringify(error)])).toEqual([['Redis is not reachable; reconnecting', expect.any(String)], ['Redis is back', undefined]]);
-});
+test.each(['api', 'worker'])(
+  'an outage of Redis is one line of the role %s, its queues included, and so is its end',
+  async (role) => {
+    const environment = closing(await openEnvironment(), (open) => open.close());
+    const proxy = await startProxy(inject('redis').port);
+    const child = spawn(process.execPath, ['src/main.ts', role], {
+      env: {
+        ...process.env,
+        ...environment.env,
+        REDIS_PORT: String(proxy.port),
+        PORT: '0',
+        INTERNAL_PORT: '0',
+        LOG_LEVEL: 'info',
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    closing(child, async () => void (await endProcess(child, 'SIGKILL')));
+    const lines: { msg: string; error?: unknown }[] = [];
+    let internalPort: number | undefined;
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const parsed = JSON.parse(line) as { msg: string; internalPort?: number };
+      internalPort ??= parsed.internalPort;
+      lines.push(parsed);
+    });
+    const connected = async (): Promise<number> =>
+      ((await environment.redis.client('LIST')) as string).split('\n').filter((line) => line.includes('name=hookbay-'))
+        .length;
+    await eventually(
+      async () => internalPort !== undefined && (await fetch(`http://127.0.0.1:${internalPort}/readyz`)).ok,
+    );
+    const before = await connected();
+    lines.splice(0);
+    proxy.close();
+    await eventually(async () => (await connected()) < before);
+    // Each connection tries again several times.
+    let attempts = 0;
+    const refusing = createServer((socket) => {
+      attempts += 1;
+      socket.destroy();
+    });
+    await new Promise<void>((resolve) => refusing.listen(proxy.port, '127.0.0.1', resolve));
+    await eventually(() => attempts >= 40);
+    await new Promise((resolve) => refusing.close(resolve));
+    closing(await startProxy(inject('redis').port, 0, proxy.port), (open) => open.close());
+    await eventually(async () => lines.some(({ msg }) => msg === 'Redis is back') && (await connected()) >= before);
+    expect(lines.map(({ msg, error }) => [msg, JSON.stringify(error)])).toEqual([
+      ['Redis is not reachable; reconnecting', expect.any(String)],
+      ['Redis is back', undefined],
+    ]);
+  },
+);

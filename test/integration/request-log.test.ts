@@ -26,7 +26,9 @@ async function linesOf(requestId: unknown): Promise<Record<string, unknown>[]> {
 }
 
 const get = (path: string, requestId?: string) =>
-  send(`${api.url}${path}`, { headers: ['Authorization', `Bearer ${token}`, ...(requestId === undefined ? [] : ['X-Request-Id', requestId])] });
+  send(`${api.url}${path}`, {
+    headers: ['Authorization', `Bearer ${token}`, ...(requestId === undefined ? [] : ['X-Request-Id', requestId])],
+  });
 
 test.each([
   ['GET', '/api/endpoints', '/api/endpoints', 200],
@@ -38,13 +40,25 @@ test.each([
   const answer = await send(`${api.url}${path}`, { method, headers: ['Authorization', `Bearer ${token}`] });
   expect(answer.status).toBe(status);
   const lines = await linesOf(answer.headers['x-request-id']);
-  const expected = { level: 30, time: expect.stringMatching(/^\d{4}-.*Z$/), role: 'api', requestId: expect.any(String), method, route, status, ms: expect.any(Number), msg: 'Request' };
+  const expected = {
+    level: 30,
+    time: expect.stringMatching(/^\d{4}-.*Z$/),
+    role: 'api',
+    requestId: expect.any(String),
+    method,
+    route,
+    status,
+    ms: expect.any(Number),
+    msg: 'Request',
+  };
   expect(lines).toEqual([expected]);
 });
 
 test('a request without a token is logged, with the route that it asked for', async () => {
   const answer = await send(`${api.url}/api/requests/x/body`);
-  expect((await linesOf(answer.headers['x-request-id'])).map(({ route, status }) => [route, status])).toEqual([['/api/requests/:id/body', 401]]);
+  expect((await linesOf(answer.headers['x-request-id'])).map(({ route, status }) => [route, status])).toEqual([
+    ['/api/requests/:id/body', 401],
+  ]);
 });
 
 test.each(['a', 'A.b_c-9', 'x'.repeat(64)])('takes over the id %j', async (id) => {
@@ -52,14 +66,20 @@ test.each(['a', 'A.b_c-9', 'x'.repeat(64)])('takes over the id %j', async (id) =
   expect(await linesOf(id)).toHaveLength(1);
 });
 
-test.each(['', ' ', 'x'.repeat(65), 'a b', 'a"b', '<b>', 'a\u00e9', 'a,b', '{"level":60}'])('makes a new id in place of %j', async (id) => {
-  const answer = await get('/openapi.json', id);
-  expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
-  expect(await linesOf(answer.headers['x-request-id'])).toHaveLength(1);
-});
+test.each(['', ' ', 'x'.repeat(65), 'a b', 'a"b', '<b>', 'a\u00e9', 'a,b', '{"level":60}'])(
+  'makes a new id in place of %j',
+  async (id) => {
+    const answer = await get('/openapi.json', id);
+    expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    expect(await linesOf(answer.headers['x-request-id'])).toHaveLength(1);
+  },
+);
 
 test('captures have no line and no request id, accepted or refused', async () => {
-  const { headers: ofCreate, body: { id } } = await client(api.url, token).create();
+  const {
+    headers: ofCreate,
+    body: { id },
+  } = await client(api.url, token).create();
   await linesOf(ofCreate['x-request-id']);
   const before = api.log.length;
   await captureOne(api.url, id, { headers: ['X-Request-Id', 'of-the-sender'] });
@@ -73,7 +93,9 @@ test('captures have no line and no request id, accepted or refused', async () =>
 
 test('a request that fails for want of the database says why under the id that the user was told', async () => {
   const lone = await startRole('api', { ...environment.env, MYSQL_PORT: '1' });
-  const answer = await send<{ error: string }>(`${lone.url}/api/endpoints`, { headers: ['Authorization', `Bearer ${token}`, 'X-Request-Id', 'quote-me'] });
+  const answer = await send<{ error: string }>(`${lone.url}/api/endpoints`, {
+    headers: ['Authorization', `Bearer ${token}`, 'X-Request-Id', 'quote-me'],
+  });
   expect([answer.status, answer.headers['x-request-id']]).toEqual([503, 'quote-me']);
   const lines = (): Record<string, unknown>[] => lone.log.filter((line) => line['requestId'] === 'quote-me');
   await eventually(() => lines().length === 2);
@@ -88,7 +110,9 @@ test('a client that goes away before its answer is there leaves a line that says
   const socket = connect(api.port, '127.0.0.1');
   socket.on('error', () => {});
   // Its body never comes.
-  socket.write(`POST /api/endpoints HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nX-Request-Id: gone\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n`);
+  socket.write(
+    `POST /api/endpoints HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nX-Request-Id: gone\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n`,
+  );
   // The server asks for the body: it has the rest.
   await new Promise<void>((resolve) => socket.once('data', () => resolve()));
   socket.destroy();

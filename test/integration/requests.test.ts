@@ -38,21 +38,42 @@ describe('GET /api/endpoints/:id/requests', () => {
     expect(body.requests.map(({ seq }) => seq)).toEqual(Array.from({ length: 50 }, (_, i) => 55 - i));
     const rest = (await owner.list(endpointId, '?limit=10&offset=50')).body;
     expect(rest.requests.map(({ id }) => id)).toEqual(newestFirst.slice(50));
-    expect((await owner.list(endpointId, '?offset=1000')).body).toEqual({ requests: [], total: 55, limit: 50, offset: 1000 });
+    expect((await owner.list(endpointId, '?offset=1000')).body).toEqual({
+      requests: [],
+      total: 55,
+      limit: 50,
+      offset: 1000,
+    });
     const keyset = (await owner.list(endpointId, `?limit=3&before=${newestFirst[9]}`)).body;
     expect(keyset.requests.map(({ id }) => id)).toEqual(newestFirst.slice(10, 13));
     expect(keyset.total).toBe(55);
   });
 
   test('limit over 200 is clamped and the effective value echoed [`limit`, `offset`]', async () => {
-    for (const limit of ['201', '1000000000']) expect((await owner.list(endpointId, `?limit=${limit}`)).body.limit).toBe(200);
+    for (const limit of ['201', '1000000000'])
+      expect((await owner.list(endpointId, `?limit=${limit}`)).body.limit).toBe(200);
     expect((await owner.list(endpointId, '?limit=1')).body.limit).toBe(1);
   });
 
   test.each([
-    'limit=0', 'limit=-1', 'limit=1e3', 'limit=abc', 'limit=', 'limit=1.5', 'limit=1&limit=2', 'limit=NaN', 'limit=0x10', 'limit= 1',
-    'offset=-1', 'offset=abc', 'offset=', 'offset=1&offset=2', 'offset=99999999999999999999',
-    'before=x', 'before=', "before=' OR 1=1",
+    'limit=0',
+    'limit=-1',
+    'limit=1e3',
+    'limit=abc',
+    'limit=',
+    'limit=1.5',
+    'limit=1&limit=2',
+    'limit=NaN',
+    'limit=0x10',
+    'limit= 1',
+    'offset=-1',
+    'offset=abc',
+    'offset=',
+    'offset=1&offset=2',
+    'offset=99999999999999999999',
+    'before=x',
+    'before=',
+    "before=' OR 1=1",
   ])('400 for ?%s', async (query) => {
     const { status, body } = await owner.list(endpointId, `?${encodeURI(query)}`);
     expect([status, body]).toEqual([400, { error: expect.stringMatching(/^(limit|offset|before): /) }]);
@@ -71,7 +92,10 @@ describe('GET /api/endpoints/:id/requests', () => {
     // What is binary only after the cut is base64 in both places.
     const binary = Buffer.concat([Buffer.alloc(300_000, 'a'), Buffer.from([0xff])]);
     await captureOne(url, endpointId, { body: binary });
-    expect((await owner.list(endpointId, '?limit=1')).body.requests[0]).toMatchObject({ body_encoding: 'base64', body_truncated: true });
+    expect((await owner.list(endpointId, '?limit=1')).body.requests[0]).toMatchObject({
+      body_encoding: 'base64',
+      body_truncated: true,
+    });
   });
 
   test('entries past retention are invisible at once: list, detail, body and total', async () => {
@@ -79,7 +103,10 @@ describe('GET /api/endpoints/:id/requests', () => {
     expect((await owner.list(endpointId)).body.total).toBe(2);
     // As if it had come in 31 days ago; plan pro keeps entries for 30.
     const oldId = firstIdAt(Date.now() - 31 * 86_400_000);
-    await environment.db.knex('requests').where({ id: idToBytes(old.id) }).update({ id: idToBytes(oldId) });
+    await environment.db
+      .knex('requests')
+      .where({ id: idToBytes(old.id) })
+      .update({ id: idToBytes(oldId) });
     const { body } = await owner.list(endpointId);
     expect(body.total).toBe(1);
     expect(body.requests.map(({ id }) => id)).toEqual([young.id]);
@@ -141,15 +168,27 @@ describe('DELETE', () => {
 
   test('a thousand ids at once', async () => {
     const [receipt] = await captureMany(1);
-    const ids = [receipt?.id, ...Array.from({ length: 999 }, (_, i) => `01890a5d-ac96-774b-bcce-${i.toString(16).padStart(12, '0')}`)];
+    const ids = [
+      receipt?.id,
+      ...Array.from({ length: 999 }, (_, i) => `01890a5d-ac96-774b-bcce-${i.toString(16).padStart(12, '0')}`),
+    ];
     expect((await owner.removeMany(ids)).body).toEqual({ success: true, deleted: 1 });
     expect((await owner.removeMany([...ids, UNKNOWN_ID])).status).toBe(400);
   });
 
   test.each([
-    ['no ids', {}], ['empty', { ids: [] }], ['no list', { ids: UNKNOWN_ID }], ['zero', { ids: [0] }], ['true', { ids: [true] }],
-    ['null', { ids: [null] }], ['an object', { ids: [{}] }], ['a nested list', { ids: [[UNKNOWN_ID]] }], ['SQL', { ids: ["' OR 1=1 -- "] }],
-    ['a wildcard', { ids: ['%'] }], ['a trailing space', { ids: [`${UNKNOWN_ID} `] }], ['an unknown field', { ids: [UNKNOWN_ID], all: true }],
+    ['no ids', {}],
+    ['empty', { ids: [] }],
+    ['no list', { ids: UNKNOWN_ID }],
+    ['zero', { ids: [0] }],
+    ['true', { ids: [true] }],
+    ['null', { ids: [null] }],
+    ['an object', { ids: [{}] }],
+    ['a nested list', { ids: [[UNKNOWN_ID]] }],
+    ['SQL', { ids: ["' OR 1=1 -- "] }],
+    ['a wildcard', { ids: ['%'] }],
+    ['a trailing space', { ids: [`${UNKNOWN_ID} `] }],
+    ['an unknown field', { ids: [UNKNOWN_ID], all: true }],
   ])('400 for %s, and nothing is deleted', async (_name, body) => {
     const [receipt] = await captureMany(1);
     const answer = await owner.call('DELETE', '/api/requests', body);

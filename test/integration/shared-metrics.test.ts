@@ -11,7 +11,12 @@ import { scrape, type Exposition } from '../support/exposition.ts';
 import { startProxy } from '../support/proxy.ts';
 import { startRole } from '../support/processes.ts';
 
-const SHARED = ['hookbay_queue_jobs', 'hookbay_queue_oldest_waiting_seconds', 'hookbay_dead_letters', 'hookbay_purges_pending'];
+const SHARED = [
+  'hookbay_queue_jobs',
+  'hookbay_queue_oldest_waiting_seconds',
+  'hookbay_dead_letters',
+  'hookbay_purges_pending',
+];
 
 let environment: Environment;
 beforeAll(async () => {
@@ -38,9 +43,13 @@ test('one of two workers tells the state of the queues and of the backlog, all o
 
   const metrics = await scrape(holder.internalPort);
   expect(sharedIn(metrics)).toEqual(SHARED);
-  const series = metrics.samples.filter(({ name }) => name === 'hookbay_queue_jobs').map(({ labels }) => `${labels['queue']} ${labels['state']}`);
+  const series = metrics.samples
+    .filter(({ name }) => name === 'hookbay_queue_jobs')
+    .map(({ labels }) => `${labels['queue']} ${labels['state']}`);
   const states = ['waiting', 'active', 'delayed', 'failed'];
-  expect(series).toEqual(['capture', 'capture-large', 'maintenance'].flatMap((queue) => states.map((state) => `${queue} ${state}`)));
+  expect(series).toEqual(
+    ['capture', 'capture-large', 'maintenance'].flatMap((queue) => states.map((state) => `${queue} ${state}`)),
+  );
 
   await holder.end('SIGKILL');
   await eventually(async () => (await tellers([other])).length === 1);
@@ -60,12 +69,25 @@ test('the numbers are those of the queues and tables', async () => {
   const owner = client(api.url, mintToken('ann'));
   const { id } = (await owner.create()).body;
   await environment.db.knex('dead_letters').insert({
-    id: Buffer.alloc(16), batch_id: Buffer.alloc(16), endpoint_id: Buffer.alloc(16), user_id: 'ann', error_code: 'X', capture: '{}', created_at: new Date(),
+    id: Buffer.alloc(16),
+    batch_id: Buffer.alloc(16),
+    endpoint_id: Buffer.alloc(16),
+    user_id: 'ann',
+    error_code: 'X',
+    capture: '{}',
+    created_at: new Date(),
   });
   // A database that refuses the ledger keeps jobs in the worker's hands, and lets everything else be read.
-  await environment.db.knex.raw(`CREATE TRIGGER busy BEFORE INSERT ON capture_batches FOR EACH ROW SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'busy'`);
+  await environment.db.knex.raw(
+    `CREATE TRIGGER busy BEFORE INSERT ON capture_batches FOR EACH ROW SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'busy'`,
+  );
   const worker = await environment.startWorker({ WORKER_CONCURRENCY: '1' });
-  for (let n = 0; n < 3; n += 1) await enqueueCaptures(environment.queue, { id: newTimeOrderedId(), day: '2026-03-01', captures: [makeCapture(id)] });
+  for (let n = 0; n < 3; n += 1)
+    await enqueueCaptures(environment.queue, {
+      id: newTimeOrderedId(),
+      day: '2026-03-01',
+      captures: [makeCapture(id)],
+    });
   const jobs = (metrics: Exposition, state: string) => metrics.value('hookbay_queue_jobs', { queue: 'capture', state });
   await eventually(async () => jobs(await scrape(worker.internalPort), 'active') === 1);
   const [next] = await environment.queue.getRanges(['wait'], 0, 0, true);
@@ -82,7 +104,10 @@ test('the numbers are those of the queues and tables', async () => {
   await eventually(async () => (await scrape(worker.internalPort)).value('hookbay_purges_pending') === 1);
   await environment.db.knex.raw('DROP TRIGGER busy');
   await environment.drained();
-  await eventually(async () => (await scrape(worker.internalPort)).value('hookbay_queue_oldest_waiting_seconds', { queue: 'capture' }) === 0);
+  await eventually(
+    async () =>
+      (await scrape(worker.internalPort)).value('hookbay_queue_oldest_waiting_seconds', { queue: 'capture' }) === 0,
+  );
   await worker.stop();
   await api.stop();
 });

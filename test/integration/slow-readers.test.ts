@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Koa from 'koa';
 import { expect, test } from 'vitest';
-import { createHttpServer } from '../../src/api/server.ts';
+import { createHttpServer } from '../../src/api/http/server.ts';
 import { listen } from '../../src/ops/listen.ts';
 import { send } from '../support/client.ts';
 import { closing, eventually } from '../support/environment.ts';

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { encodeBatch } from '../../src/domain/capture-batch.ts';
 import { bytesToId, firstIdAt, idToBytes, newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
 import { parsePlans, type Plan } from '../../src/plans.ts';
-import { enqueueCaptures, findQueued, queuePrefix } from '../../src/queue/capture-queue.ts';
+import { enqueueCaptures, findQueued } from '../../src/queue/capture-queue.ts';
+import { redisKeys } from '../../src/redis/keys.ts';
 import { requestSweep, openMaintenanceQueue } from '../../src/queue/maintenance-queue.ts';
 import { insertEndpoint, removeEndpoint } from '../../src/store/endpoints.ts';
 import { persistBatches, type CaptureBatch } from '../../src/worker/persist.ts';
@@ -35,7 +36,13 @@ beforeEach(async () => {
 async function newEndpoint(plan: string, fields: Partial<{ userId: string; expiresAt: Date }> = {}): Promise<string> {
   const id = newEndpointId();
   await insertEndpoint(environment.db.knex, {
-    id, userId: fields.userId ?? plan, alias: null, permanent: false, expiresAt: fields.expiresAt ?? null, now: new Date(), plan: plans.get(plan) as Plan,
+    id,
+    userId: fields.userId ?? plan,
+    alias: null,
+    permanent: false,
+    expiresAt: fields.expiresAt ?? null,
+    now: new Date(),
+    plan: plans.get(plan) as Plan,
   });
   return id;
 }
@@ -44,7 +51,10 @@ async function newEndpoint(plan: string, fields: Partial<{ userId: string; expir
 async function store(endpointId: string, count: number, daysAgo = 0): Promise<string[]> {
   const captures = Array.from({ length: count }, (_, i) => {
     // Of that time, and still unlike any other.
-    const id = daysAgo === 0 ? newTimeOrderedId() : firstIdAt(Date.now() - daysAgo * DAY_MS + i).slice(0, 24) + newEndpointId().slice(24);
+    const id =
+      daysAgo === 0
+        ? newTimeOrderedId()
+        : firstIdAt(Date.now() - daysAgo * DAY_MS + i).slice(0, 24) + newEndpointId().slice(24);
     return makeCapture(endpointId, { id });
   });
   await persistBatches(environment.db.pool, [{ id: newTimeOrderedId(), day: '2026-03-01', captures }]);
@@ -53,7 +63,11 @@ async function store(endpointId: string, count: number, daysAgo = 0): Promise<st
 
 function run(fields: Partial<SweepOptions> = {}) {
   return sweep({
-    db: environment.db.knex, plans, now: Date.now(), expiredGraceMs: 24 * HOUR_MS, isOver: () => false,
+    db: environment.db.knex,
+    plans,
+    now: Date.now(),
+    expiredGraceMs: 24 * HOUR_MS,
+    isOver: () => false,
     stopCaptures: async (id) => void stopped.push(id),
     findDisputed: async () => new Set(),
     findQueued: (ids) => findQueued(environment.queues, environment.redis, ids),
@@ -63,9 +77,20 @@ function run(fields: Partial<SweepOptions> = {}) {
 }
 
 const idsOf = async (endpointId: string): Promise<string[]> =>
-  (await environment.db.knex('requests').where({ endpoint_id: idToBytes(endpointId) }).orderBy('id').pluck('id')).map((id) => bytesToId(id as Buffer));
+  (
+    await environment.db
+      .knex('requests')
+      .where({ endpoint_id: idToBytes(endpointId) })
+      .orderBy('id')
+      .pluck('id')
+  ).map((id) => bytesToId(id as Buffer));
 const storedCount = async (endpointId: string): Promise<number> =>
-  (await environment.db.knex('endpoints').where({ id: idToBytes(endpointId) }).first('stored_count')).stored_count as number;
+  (
+    await environment.db
+      .knex('endpoints')
+      .where({ id: idToBytes(endpointId) })
+      .first('stored_count')
+  ).stored_count as number;
 
 /** Time is over after so many questions. */
 function after(questions: number): () => boolean {
@@ -94,14 +119,22 @@ describe('retention', () => {
     const pro = await newEndpoint('pro');
     const keeper = await newEndpoint('keeper');
     const gone = await newEndpoint('free', { userId: 'of a plan that is not configured any more' });
-    await environment.db.knex('users').where({ id: Buffer.from('of a plan that is not configured any more') }).update({ plan: 'retired' });
+    await environment.db
+      .knex('users')
+      .where({ id: Buffer.from('of a plan that is not configured any more') })
+      .update({ plan: 'retired' });
     for (const id of [free, pro, keeper, gone]) {
       await store(id, 5, 40);
       await store(id, 3, 10);
       await store(id, 2, 6.99);
     }
     expect(await run()).toMatchObject({ retired: 5 + 3 + 5, done: true });
-    expect([(await idsOf(free)).length, (await idsOf(pro)).length, (await idsOf(keeper)).length, (await idsOf(gone)).length]).toEqual([2, 5, 10, 10]);
+    expect([
+      (await idsOf(free)).length,
+      (await idsOf(pro)).length,
+      (await idsOf(keeper)).length,
+      (await idsOf(gone)).length,
+    ]).toEqual([2, 5, 10, 10]);
     expect([await storedCount(free), await storedCount(pro), await storedCount(keeper)]).toEqual([2, 5, 10]);
     expect(await run()).toMatchObject({ retired: 0, done: true });
   });
@@ -150,11 +183,16 @@ describe('expiry', () => {
 describe('the ledger', () => {
   const [week, eightDays] = [7 * 24, 8 * 24];
   async function ledger(): Promise<string[]> {
-    return (await environment.db.knex('capture_batches').orderBy('id').pluck('id')).map((id) => bytesToId(id as Buffer));
+    return (await environment.db.knex('capture_batches').orderBy('id').pluck('id')).map((id) =>
+      bytesToId(id as Buffer),
+    );
   }
   /** By the clock of the database, which notes it. */
   const storedHoursAgo = (id: string, hours: number): Promise<unknown> =>
-    environment.db.knex.raw('UPDATE capture_batches SET stored_at = NOW(3) - INTERVAL ? HOUR WHERE id = ?', [hours, idToBytes(id)]);
+    environment.db.knex.raw('UPDATE capture_batches SET stored_at = NOW(3) - INTERVAL ? HOUR WHERE id = ?', [
+      hours,
+      idToBytes(id),
+    ]);
   /** Minted as long ago as a job that failed and was retried by an operator. */
   const oldId = (): string => firstIdAt(Date.now() - eightDays * HOUR_MS).slice(0, 24) + newEndpointId().slice(24);
   function newBatch(endpointId: string, id = oldId()): CaptureBatch {
@@ -210,7 +248,10 @@ describe('the ledger', () => {
   test('forgets what comes after many batches that are in the queue still', async () => {
     const endpoint = await newEndpoint('keeper');
     const held = Array.from({ length: 1_100 }, oldId);
-    await environment.db.knex.batchInsert('capture_batches', held.map((id) => ({ id: idToBytes(id) })));
+    await environment.db.knex.batchInsert(
+      'capture_batches',
+      held.map((id) => ({ id: idToBytes(id) })),
+    );
     await environment.db.knex.raw('UPDATE capture_batches SET stored_at = NOW(3) - INTERVAL 30 DAY');
     const keys = held.map((id) => environment.queue.toKey(id));
     await environment.redis.mset(Object.fromEntries(keys.map((key) => [key, 'a job'])));
@@ -226,7 +267,8 @@ describe('the ledger', () => {
   /** Ends a job's only attempt as a worker does that can't run it. */
   async function failJob(id: string | undefined): Promise<void> {
     const worker = new Worker(environment.queue.name, () => Promise.reject(new Error('no')), {
-      connection: environment.redis, prefix: queuePrefix(environment.config.redis.prefix),
+      connection: environment.redis,
+      prefix: redisKeys(environment.config.redis.prefix).queues,
     });
     await eventually(async () => (await environment.queue.getFailed()).some((job) => job.id === id));
     await worker.close();
@@ -275,10 +317,14 @@ test('through the queue, with three workers: one schedule, expired endpoints are
   const { id } = (await owner.create()).body;
   for (const { url } of pods) await captureOne(url, id);
   await environment.drained();
-  await environment.db.knex('endpoints').where({ id: idToBytes(id) }).update({ expires_at: new Date(Date.now() - 1000) });
+  await environment.db
+    .knex('endpoints')
+    .where({ id: idToBytes(id) })
+    .update({ expires_at: new Date(Date.now() - 1000) });
   await requestSweep(maintenance);
   await eventually(async () => (await owner.endpoint(id)).status === 404);
-  for (const { url } of pods) await eventually(async () => (await send(`${url}/h/${id}`, { method: 'POST' })).status === 404, 2_000);
+  for (const { url } of pods)
+    await eventually(async () => (await send(`${url}/h/${id}`, { method: 'POST' })).status === 404, 2_000);
   await eventually(async () => (await idsOf(id)).length === 0);
   expect(await maintenance.getFailedCount()).toBe(0);
   expect(await maintenance.getJobSchedulersCount()).toBe(1);

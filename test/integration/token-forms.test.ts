@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { OPERATIONS } from '../../src/api/openapi.ts';
+import { OPERATIONS } from '../../src/api/management/openapi.ts';
 import { send } from '../support/client.ts';
 import { closing, eventually, JWT_SECRET, openEnvironment, type Environment } from '../support/environment.ts';
-import { startClient } from '../support/live.ts';
+import { startClient } from '../support/live/clients.ts';
 
 /*
  * Whatever a client sends for a token is refused as one: never an error of ours, which is logged and,

@@ -26,7 +26,9 @@ const [api, worker] = await Promise.all([startRole('api', environment.env), star
 let largestBacklog = 0;
 let balanced = true;
 
-const timed = await load(`Sending ${bytes}-byte bodies over ${connections} connections for ${seconds} s`, { duration: seconds });
+const timed = await load(`Sending ${bytes}-byte bodies over ${connections} connections for ${seconds} s`, {
+  duration: seconds,
+});
 say(`
 Conditions: ${cpus().length} cores, Node ${process.version}, one API and one worker process, MariaDB, Redis (appendfsync always) and the load generator on one machine
 receipts a second    ${Math.round(timed.receipts / timed.seconds)}
@@ -55,7 +57,10 @@ async function load(text: string, extent: { duration: number } | { amount: numbe
   await environment.drained();
   const drainMs = Math.round(performance.now() - end);
   clearInterval(watch);
-  const [{ n: rows } = { n: 0 }] = await environment.db.knex('requests').where({ endpoint_id: idToBytes(id) }).count<{ n: number }[]>({ n: '*' });
+  const [{ n: rows } = { n: 0 }] = await environment.db
+    .knex('requests')
+    .where({ endpoint_id: idToBytes(id) })
+    .count<{ n: number }[]>({ n: '*' });
   return {
     seconds: result.duration,
     receipts: result['2xx'],
@@ -68,15 +73,27 @@ async function load(text: string, extent: { duration: number } | { amount: numbe
   };
 }
 
-function keepBooks({ receipts, others, rows, requestCount, dailyRequests }: Awaited<ReturnType<typeof load>>, unreadAtMost: number): void {
+function keepBooks(
+  { receipts, others, rows, requestCount, dailyRequests }: Awaited<ReturnType<typeof load>>,
+  unreadAtMost: number,
+): void {
   const unread = rows - receipts;
   const good = others === 0 && rows === requestCount && rows === dailyRequests && unread >= 0 && unread <= unreadAtMost;
   balanced &&= good;
-  say(`receipts ${receipts}, rows ${rows}, request_count ${requestCount}, dailyRequests ${dailyRequests}, other answers ${others}`);
-  say(good ? `The books balance${unread > 0 ? ` (${unread} answers were not waited for)` : ''}.` : 'THE BOOKS DO NOT BALANCE');
+  say(
+    `receipts ${receipts}, rows ${rows}, request_count ${requestCount}, dailyRequests ${dailyRequests}, other answers ${others}`,
+  );
+  say(
+    good
+      ? `The books balance${unread > 0 ? ` (${unread} answers were not waited for)` : ''}.`
+      : 'THE BOOKS DO NOT BALANCE',
+  );
 }
 
 async function observeBacklog(): Promise<void> {
   const counts = await environment.queue.getJobCounts('wait', 'active', 'delayed');
-  largestBacklog = Math.max(largestBacklog, Object.values(counts).reduce((sum, count) => sum + count, 0));
+  largestBacklog = Math.max(
+    largestBacklog,
+    Object.values(counts).reduce((sum, count) => sum + count, 0),
+  );
 }

@@ -31,9 +31,13 @@ const owner = client(api.url, mintToken('bench', { plan: 'enterprise' }));
 
 const small = await fill(SMALL);
 const large = await fill(entries);
-say(`\nConditions: ${cpus().length} cores, Node ${process.version}, one API and one worker process, MariaDB and Redis on one machine; medians of ${rounds} rounds in turn, ${BODY.length}-byte bodies`);
+say(
+  `\nConditions: ${cpus().length} cores, Node ${process.version}, one API and one worker process, MariaDB and Redis on one machine; medians of ${rounds} rounds in turn, ${BODY.length}-byte bodies`,
+);
 await compare('list page (50 newest)', ({ id }) => owner.list(id));
-await compare('list page (50, before an entry in the middle)', ({ id, entryIds }) => owner.list(id, `?before=${entryIds[entryIds.length >> 1]}`));
+await compare('list page (50, before an entry in the middle)', ({ id, entryIds }) =>
+  owner.list(id, `?before=${entryIds[entryIds.length >> 1]}`),
+);
 await compare('count (total, with one entry)', ({ id }) => owner.list(id, '?limit=1'));
 await compare('detail', ({ entryIds }) => owner.entry(entryIds[Math.floor(Math.random() * entryIds.length)] as string));
 await measureDelete();
@@ -53,7 +57,7 @@ async function fill(count: number): Promise<Filled> {
   const { id } = (await owner.create({ permanent: true })).body;
   const entryIds: string[] = [];
   await step(`Storing ${count} entries`, async () => {
-    for (let seq = 1; seq <= count; ) {
+    for (let seq = 1; seq <= count;) {
       const captures = Array.from({ length: Math.min(ROWS_AT_ONCE, count - seq + 1) }, () => ({
         ...makeCapture(id, { id: newTimeOrderedId(), userId: 'bench', body: BODY }),
         seq: seq++,
@@ -62,7 +66,10 @@ async function fill(count: number): Promise<Filled> {
       await inTransaction(environment.db.pool, (connection) => insertRequests(connection, captures));
     }
   });
-  await environment.db.knex('endpoints').where({ id: idToBytes(id) }).update({ request_count: count, stored_count: count });
+  await environment.db
+    .knex('endpoints')
+    .where({ id: idToBytes(id) })
+    .update({ request_count: count, stored_count: count });
   return { id, entryIds };
 }
 
@@ -77,7 +84,9 @@ async function compare(name: string, read: (endpoint: Filled) => Promise<{ statu
     }
   }
   const [few, many] = times.map((list) => quantile(list, 0.5)) as [number, number];
-  say(`${name.padEnd(46)} ${few.toFixed(2)} ms with ${SMALL}, ${many.toFixed(2)} ms with ${entries}: ratio ${(many / few).toFixed(2)}`);
+  say(
+    `${name.padEnd(46)} ${few.toFixed(2)} ms with ${SMALL}, ${many.toFixed(2)} ms with ${entries}: ratio ${(many / few).toFixed(2)}`,
+  );
 }
 
 async function measureDelete(): Promise<void> {
@@ -90,14 +99,21 @@ async function measureDelete(): Promise<void> {
   const left = async (): Promise<boolean> => (await environment.db.knex('purges')).length > 0;
   const during = await timeOthers(other, left);
   await eventually(async () => !(await left()), 600_000);
-  say(`delete of ${entries} entries answered in ${answered.toFixed(0)} ms; they were gone ${((performance.now() - start) / 1000).toFixed(1)} s later`);
+  say(
+    `delete of ${entries} entries answered in ${answered.toFixed(0)} ms; they were gone ${((performance.now() - start) / 1000).toFixed(1)} s later`,
+  );
   for (const what of ['capture', 'list'] as const) {
     const [b, d] = [before[what], during[what]];
-    say(`${what.padEnd(8)} of another endpoint: p50 ${quantile(b, 0.5).toFixed(2)} → ${quantile(d, 0.5).toFixed(2)} ms, p99 ${quantile(b, 0.99).toFixed(2)} → ${quantile(d, 0.99).toFixed(2)} ms (${d.length} while the entries went)`);
+    say(
+      `${what.padEnd(8)} of another endpoint: p50 ${quantile(b, 0.5).toFixed(2)} → ${quantile(d, 0.5).toFixed(2)} ms, p99 ${quantile(b, 0.99).toFixed(2)} → ${quantile(d, 0.99).toFixed(2)} ms (${d.length} while the entries went)`,
+    );
   }
 }
 
-async function timeOthers(id: string, goOn: (round: number) => Promise<boolean>): Promise<{ capture: number[]; list: number[] }> {
+async function timeOthers(
+  id: string,
+  goOn: (round: number) => Promise<boolean>,
+): Promise<{ capture: number[]; list: number[] }> {
   const times = { capture: [] as number[], list: [] as number[] };
   for (let round = 0; await goOn(round); round += 1) {
     let start = performance.now();

@@ -44,8 +44,14 @@ export function startLoad({ url, connections, bodyBytes = 1024, pauseMs = 0 }: L
       const body = `${n}:${filler}`;
       const start = performance.now();
       const outcome = await sendOne(agent, url(), n, body);
-      outcomes.push({ n, hash: createHash('sha256').update(body).digest('hex'), ms: performance.now() - start, ...outcome });
-      if (pauseMs > 0 || outcome.kind !== 'receipt') await new Promise((resolve) => setTimeout(resolve, Math.max(pauseMs, outcome.kind === 'receipt' ? 0 : 20)));
+      outcomes.push({
+        n,
+        hash: createHash('sha256').update(body).digest('hex'),
+        ms: performance.now() - start,
+        ...outcome,
+      });
+      if (pauseMs > 0 || outcome.kind !== 'receipt')
+        await new Promise((resolve) => setTimeout(resolve, Math.max(pauseMs, outcome.kind === 'receipt' ? 0 : 20)));
     }
   }
 
@@ -86,7 +92,11 @@ function classify(status: number, text: string): Pick<Outcome, 'kind' | 'status'
  * The books balance: every receipt is exactly one row with the same id and body, no refusal is a row,
  * nothing is a row twice or from nowhere, the sequence has no gap, and all counters equal the rows.
  */
-export async function expectBalanced(db: Database, endpointId: string, outcomes: readonly Outcome[]): Promise<{ receipts: number; rows: number; unknown: number }> {
+export async function expectBalanced(
+  db: Database,
+  endpointId: string,
+  outcomes: readonly Outcome[],
+): Promise<{ receipts: number; rows: number; unknown: number }> {
   const rows = await db
     .knex('requests')
     .where({ endpoint_id: idToBytes(endpointId) })
@@ -105,12 +115,25 @@ export async function expectBalanced(db: Database, endpointId: string, outcomes:
   const phantoms = outcomes.filter(({ n, kind }) => kind === 'refused' && byNumber.has(n));
   expect(phantoms, 'refused requests that were stored').toEqual([]);
   const known = new Set(outcomes.map(({ n }) => n));
-  expect([...byNumber.keys()].filter((n) => !known.has(n)), 'rows that nobody sent').toEqual([]);
+  expect(
+    [...byNumber.keys()].filter((n) => !known.has(n)),
+    'rows that nobody sent',
+  ).toEqual([]);
 
   expect(rows.map(({ seq }) => seq)).toEqual(rows.map((_, i) => i + 1));
-  const endpoint = await db.knex('endpoints').where({ id: idToBytes(endpointId) }).first('request_count', 'stored_count', 'user_id');
+  const endpoint = await db
+    .knex('endpoints')
+    .where({ id: idToBytes(endpointId) })
+    .first('request_count', 'stored_count', 'user_id');
   expect(endpoint).toMatchObject({ request_count: rows.length, stored_count: rows.length });
-  const [usage] = await db.knex('daily_usage').where({ user_id: endpoint.user_id }).sum<{ n: string }[]>({ n: 'accepted' });
+  const [usage] = await db
+    .knex('daily_usage')
+    .where({ user_id: endpoint.user_id })
+    .sum<{ n: string }[]>({ n: 'accepted' });
   expect(Number(usage?.n)).toBe(rows.length);
-  return { receipts: receipts.length, rows: rows.length, unknown: outcomes.filter(({ kind }) => kind === 'unknown').length };
+  return {
+    receipts: receipts.length,
+    rows: rows.length,
+    unknown: outcomes.filter(({ kind }) => kind === 'unknown').length,
+  };
 }

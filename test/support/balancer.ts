@@ -19,8 +19,13 @@ export interface ReadinessProbe {
   failureThreshold: number;
 }
 
-/** A load balancer as Kubernetes has one: it hands connections to backends that are ready, which it asks every 50 ms unless told otherwise. */
-export async function startBalancer(readiness: ReadinessProbe = { periodMs: 50, failureThreshold: 1 }): Promise<Balancer> {
+/**
+ * A load balancer as Kubernetes has one: it hands connections to backends that are ready, which it asks every 50 ms
+ * unless told otherwise.
+ */
+export async function startBalancer(
+  readiness: ReadinessProbe = { periodMs: 50, failureThreshold: 1 },
+): Promise<Balancer> {
   const backends = new Set<Backend>();
   const failures = new Map<Backend, number>();
   let ready: Backend[] = [];
@@ -29,7 +34,10 @@ export async function startBalancer(readiness: ReadinessProbe = { periodMs: 50, 
   async function probeAll(): Promise<void> {
     await Promise.all(
       [...backends].map(async (backend) => {
-        const ok = await fetch(`http://127.0.0.1:${backend.internalPort}/readyz`).then((answer) => answer.ok, () => false);
+        const ok = await fetch(`http://127.0.0.1:${backend.internalPort}/readyz`).then(
+          (answer) => answer.ok,
+          () => false,
+        );
         // A new backend has to be ready once first.
         failures.set(backend, ok ? 0 : (failures.get(backend) ?? readiness.failureThreshold) + 1);
       }),

@@ -19,14 +19,47 @@ export function makeAuthority(): Authority {
   const folder = mkdtempSync(join(tmpdir(), 'hookbay-ca-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const openssl = (...args: string[]): void => void execFileSync('openssl', args, { cwd: folder, stdio: 'ignore' });
-  openssl('req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=authority', '-keyout', 'ca.key', '-out', 'ca.pem');
+  openssl(
+    'req',
+    '-x509',
+    '-newkey',
+    'rsa:2048',
+    '-nodes',
+    '-days',
+    '2',
+    '-subj',
+    '/CN=authority',
+    '-keyout',
+    'ca.key',
+    '-out',
+    'ca.pem',
+  );
   openssl('req', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=server', '-keyout', 'server.key', '-out', 'server.csr');
   return {
     path: join(folder, 'ca.pem'),
     issue(name) {
       writeFileSync(join(folder, 'names'), `subjectAltName=${name}\n`);
-      openssl('x509', '-req', '-in', 'server.csr', '-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2', '-extfile', 'names', '-out', 'server.pem');
-      return { cert: readFileSync(join(folder, 'server.pem'), 'utf8'), key: readFileSync(join(folder, 'server.key'), 'utf8') };
+      openssl(
+        'x509',
+        '-req',
+        '-in',
+        'server.csr',
+        '-CA',
+        'ca.pem',
+        '-CAkey',
+        'ca.key',
+        '-CAcreateserial',
+        '-days',
+        '2',
+        '-extfile',
+        'names',
+        '-out',
+        'server.pem',
+      );
+      return {
+        cert: readFileSync(join(folder, 'server.pem'), 'utf8'),
+        key: readFileSync(join(folder, 'server.key'), 'utf8'),
+      };
     },
   };
 }

@@ -34,26 +34,41 @@ export interface EndpointList {
   offset: number;
 }
 
-export function mintToken(subject: string, claims: Record<string, unknown> = { plan: 'pro' }, options: jwt.SignOptions = {}): string {
+export function mintToken(
+  subject: string,
+  claims: Record<string, unknown> = { plan: 'pro' },
+  options: jwt.SignOptions = {},
+): string {
   return jwt.sign(claims, JWT_SECRET, { algorithm: 'HS256', subject, expiresIn: '1h', ...options });
 }
 
 /** Any request, to the byte: header names and values in turn, as they go on the wire. */
 export function send<T = unknown>(
   url: string,
-  { method = 'GET', headers = [], body }: { method?: string; headers?: string[]; body?: Buffer | string | undefined } = {},
+  {
+    method = 'GET',
+    headers = [],
+    body,
+  }: { method?: string; headers?: string[]; body?: Buffer | string | undefined } = {},
 ): Promise<Answer<T>> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-    const length = bytes === undefined || headers.some((name, i) => i % 2 === 0 && /^(content-length|transfer-encoding)$/i.test(name));
+    const length =
+      bytes === undefined ||
+      headers.some((name, i) => i % 2 === 0 && /^(content-length|transfer-encoding)$/i.test(name));
     const sent = request({
       hostname,
       port,
       // The path as written: URL would normalise it.
       path: url.replace(/^https?:\/\/[^/?]*/, '') || '/',
       method,
-      headers: ['Host', `${hostname}:${port}`, ...(length ? [] : ['Content-Length', String(bytes?.length)]), ...headers],
+      headers: [
+        'Host',
+        `${hostname}:${port}`,
+        ...(length ? [] : ['Content-Length', String(bytes?.length)]),
+        ...headers,
+      ],
     });
     sent.on('error', reject);
     sent.on('response', (response) => {
@@ -80,7 +95,11 @@ export function client(url: string, token: string) {
   const call = <T>(method: string, path: string, body?: unknown): Promise<Answer<T>> =>
     send<T>(`${url}${path}`, {
       method,
-      headers: ['Authorization', `Bearer ${token}`, ...(body === undefined ? [] : ['Content-Type', 'application/json'])],
+      headers: [
+        'Authorization',
+        `Bearer ${token}`,
+        ...(body === undefined ? [] : ['Content-Type', 'application/json']),
+      ],
       body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
     });
   return {

@@ -4,9 +4,14 @@ import { createConnection } from 'mysql2/promise';
 import { inject, onTestFinished } from 'vitest';
 import { startApi, type RunningApi } from '../../src/api/start.ts';
 import { readConfig, type Config, type MysqlConfig, type RedisConfig } from '../../src/config.ts';
-import { connectionOptions } from '../../src/local/servers.ts';
+import { connectionOptions } from '../../src/local/mysql.ts';
 import { createLog } from '../../src/log.ts';
-import { CAPTURE_QUEUES, openCaptureQueues, type CaptureQueue, type CaptureQueues } from '../../src/queue/capture-queue.ts';
+import {
+  CAPTURE_QUEUES,
+  openCaptureQueues,
+  type CaptureQueue,
+  type CaptureQueues,
+} from '../../src/queue/capture-queue.ts';
 import { closeRedis, openRedis } from '../../src/redis/connections.ts';
 import { createResources, type Resources } from '../../src/resources.ts';
 import { openDatabase, type Database } from '../../src/store/database.ts';
@@ -53,7 +58,10 @@ export async function openEnvironment(
   const redis = resources.add(openRedis(config.redis, 'worker', log), closeRedis);
   const queues = openCaptureQueues(redis, config.redis.prefix);
 
-  async function inProcess<T>(start: (config: Config, resources: Resources) => Promise<T>, extra: Record<string, string>) {
+  async function inProcess<T>(
+    start: (config: Config, resources: Resources) => Promise<T>,
+    extra: Record<string, string>,
+  ) {
     const own = createResources((error) => process.stderr.write(`closing: ${String(error)}\n`));
     const started = await start(readConfig({ ...env, ...extra }, 'api'), own);
     const stop = (): Promise<void> => own.close();
@@ -70,14 +78,21 @@ export async function openEnvironment(
     queue: queues.capture,
     resources,
     async startApi(extra = {}) {
-      const api = await inProcess((settings, own) => startApi(settings, own, log), { ...extra, PORT: '0', INTERNAL_PORT: '0' });
+      const api = await inProcess((settings, own) => startApi(settings, own, log), {
+        ...extra,
+        PORT: '0',
+        INTERNAL_PORT: '0',
+      });
       await ready(api.internalPort);
       return { ...api, url: `http://127.0.0.1:${api.port}` };
     },
-    startWorker: (extra = {}) => inProcess((settings, own) => startWorkerProcess(settings, own, log), { ...extra, INTERNAL_PORT: '0' }),
+    startWorker: (extra = {}) =>
+      inProcess((settings, own) => startWorkerProcess(settings, own, log), { ...extra, INTERNAL_PORT: '0' }),
     drained: () =>
       eventually(async () => {
-        const counts = await Promise.all(CAPTURE_QUEUES.map((name) => queues[name].getJobCountByTypes('wait', 'active', 'delayed')));
+        const counts = await Promise.all(
+          CAPTURE_QUEUES.map((name) => queues[name].getJobCountByTypes('wait', 'active', 'delayed')),
+        );
         return counts.every((count) => count === 0);
       }),
     async close() {

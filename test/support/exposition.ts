@@ -18,7 +18,8 @@ export interface Exposition {
 export async function scrape(internalPort: number): Promise<Exposition> {
   const response = await fetch(`http://127.0.0.1:${internalPort}/metrics`);
   if (response.status !== 200) throw new Error(`/metrics answers ${response.status}`);
-  if (response.headers.get('Content-Type') !== 'text/plain; version=0.0.4; charset=utf-8') throw new Error('/metrics is not Prometheus text');
+  if (response.headers.get('Content-Type') !== 'text/plain; version=0.0.4; charset=utf-8')
+    throw new Error('/metrics is not Prometheus text');
   return parseExposition(await response.text());
 }
 
@@ -35,26 +36,35 @@ export function parseExposition(text: string): Exposition {
   for (const line of text.split('\n').filter((line) => line !== '')) {
     const [, keyword, name = '', rest = ''] = /^# (HELP|TYPE) ([a-zA-Z_:][\w:]*) (.+)$/.exec(line) ?? [];
     if (keyword === 'HELP') helps.add(name);
-    else if (keyword === 'TYPE' && /^(counter|gauge|histogram|summary)$/.test(rest) && !families.has(name)) families.set(name, rest);
+    else if (keyword === 'TYPE' && /^(counter|gauge|histogram|summary)$/.test(rest) && !families.has(name))
+      families.set(name, rest);
     else samples.push(parseSample(line, families, helps));
   }
   return {
     families,
     samples,
     value(name, labels = {}) {
-      const found = samples.filter((sample) => sample.name === name && Object.entries(labels).every(([label, value]) => sample.labels[label] === value));
+      const found = samples.filter(
+        (sample) =>
+          sample.name === name && Object.entries(labels).every(([label, value]) => sample.labels[label] === value),
+      );
       return found.length === 0 ? undefined : found.reduce((sum, { value }) => sum + value, 0);
     },
   };
 }
 
 function parseSample(line: string, families: Map<string, string>, helps: Set<string>): Sample {
-  const parts = /^([a-zA-Z_:][\w:]*)(?:\{((?:[a-zA-Z_]\w*="(?:[^"\\]|\\["\\n])*",?)*)\})? (-?\d\S*|\+Inf|-Inf|[Nn]a[Nn])$/.exec(line);
+  const parts =
+    /^([a-zA-Z_:][\w:]*)(?:\{((?:[a-zA-Z_]\w*="(?:[^"\\]|\\["\\n])*",?)*)\})? (-?\d\S*|\+Inf|-Inf|[Nn]a[Nn])$/.exec(
+      line,
+    );
   if (parts === null) throw new Error(`not a sample: ${line}`);
   const [, name = '', labelText = '', value = ''] = parts;
   const family = familyOf(name, families);
   if (family === undefined || !helps.has(family)) throw new Error(`no HELP or TYPE: ${line}`);
-  const labels = Object.fromEntries([...labelText.matchAll(/([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g)].map(([, label, text]) => [label, text]));
+  const labels = Object.fromEntries(
+    [...labelText.matchAll(/([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g)].map(([, label, text]) => [label, text]),
+  );
   return { name, labels, value: Number(value.replace('Inf', 'Infinity')) };
 }
 

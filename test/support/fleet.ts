@@ -28,7 +28,8 @@ export async function startFleet(size = { apis: 2, workers: 2 }, extra: Record<s
   const environment = await openEnvironment({ mysql: servers.mysql.config, redis: servers.redis.config });
   const env = { ...environment.env, JOB_LOCK_MS: '2000', ...extra };
   const balancer = await startBalancer();
-  const start = (role: 'api' | 'worker', count: number): Promise<RoleProcess[]> => Promise.all(Array.from({ length: count }, () => startRole(role, env)));
+  const start = (role: 'api' | 'worker', count: number): Promise<RoleProcess[]> =>
+    Promise.all(Array.from({ length: count }, () => startRole(role, env)));
   const [apis, workers] = await Promise.all([start('api', size.apis), start('worker', size.workers)]);
   for (const api of apis) balancer.backends.add(api);
   const url = `http://127.0.0.1:${balancer.port}`;

@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 /** How the titles of tests begin that need the image. */
 export const IMAGE_TESTS = 'the image';
 
-export const NO_IMAGE_TOOL = 'no image can be built here: neither docker nor podman has or gets the base image, and IMAGE_BUILDER is not set';
+export const NO_IMAGE_TOOL =
+  'no image can be built here: neither docker nor podman has or gets the base image, and IMAGE_BUILDER is not set';
 
 /** Podman leaves it out otherwise, because the OCI format does not know it. */
 const WITH_HEALTHCHECK = ['--format', 'docker'];
@@ -31,15 +32,31 @@ export function findImageTool(): ImageTool | undefined {
   if (builder) {
     const env: NodeJS.ProcessEnv = { ...process.env };
     return imageTool('podman', env, (tag) => {
-      const output = execFileSync('sh', ['-c', `${builder} "$0" "$1"`, '.', tag], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], timeout: BUILD_MS });
-      const exported = output.split('\n').filter((line) => line.startsWith('export ')).flatMap((line) => line.split(' ').slice(1));
-      for (const assignment of exported) env[assignment.split('=')[0] as string] = assignment.slice(assignment.indexOf('=') + 1);
+      const output = execFileSync('sh', ['-c', `${builder} "$0" "$1"`, '.', tag], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'pipe'],
+        timeout: BUILD_MS,
+      });
+      const exported = output
+        .split('\n')
+        .filter((line) => line.startsWith('export '))
+        .flatMap((line) => line.split(' ').slice(1));
+      for (const assignment of exported)
+        env[assignment.split('=')[0] as string] = assignment.slice(assignment.indexOf('=') + 1);
     });
   }
   const engine = (['docker', 'podman'] as const).find(hasBaseImage);
   return engine === undefined
     ? undefined
-    : imageTool(engine, process.env, (tag) => void execFileSync(engine, ['build', ...(engine === 'podman' ? WITH_HEALTHCHECK : []), '-t', tag, '.'], { stdio: ['ignore', 'pipe', 'pipe'], timeout: BUILD_MS }));
+    : imageTool(
+        engine,
+        process.env,
+        (tag) =>
+          void execFileSync(engine, ['build', ...(engine === 'podman' ? WITH_HEALTHCHECK : []), '-t', tag, '.'], {
+            stdio: ['ignore', 'pipe', 'pipe'],
+            timeout: BUILD_MS,
+          }),
+      );
 }
 
 /** What the Dockerfile builds on. */
@@ -48,8 +65,12 @@ export function baseImage(): string {
 }
 
 function hasBaseImage(engine: string): boolean {
-  const works = (args: string[], timeout: number): boolean => spawnSync(engine, args, { stdio: 'ignore', timeout }).status === 0;
-  return works(['info'], LOOK_MS) && (works(['image', 'inspect', baseImage()], LOOK_MS) || works(['pull', '-q', baseImage()], PULL_MS));
+  const works = (args: string[], timeout: number): boolean =>
+    spawnSync(engine, args, { stdio: 'ignore', timeout }).status === 0;
+  return (
+    works(['info'], LOOK_MS) &&
+    (works(['image', 'inspect', baseImage()], LOOK_MS) || works(['pull', '-q', baseImage()], PULL_MS))
+  );
 }
 
 function imageTool(engine: ImageTool['engine'], env: NodeJS.ProcessEnv, build: (tag: string) => void): ImageTool {
@@ -57,8 +78,13 @@ function imageTool(engine: ImageTool['engine'], env: NodeJS.ProcessEnv, build: (
     engine,
     build,
     run(args, { allowFailure = false } = {}) {
-      const { status, stdout, stderr, error } = spawnSync(engine, args, { encoding: 'utf8', env, timeout: LOOK_MS * 6 });
-      if (error !== undefined || (status !== 0 && !allowFailure)) throw new Error(`${engine} ${args[0]} failed (${status ?? String(error)}): ${stdout}${stderr}`);
+      const { status, stdout, stderr, error } = spawnSync(engine, args, {
+        encoding: 'utf8',
+        env,
+        timeout: LOOK_MS * 6,
+      });
+      if (error !== undefined || (status !== 0 && !allowFailure))
+        throw new Error(`${engine} ${args[0]} failed (${status ?? String(error)}): ${stdout}${stderr}`);
       return { code: status, stdout, stderr };
     },
   };

@@ -1,6 +1,8 @@
 import { claimDataDir } from '../../src/local/processes.ts';
 import { findOrInstallPrograms } from '../../src/local/programs.ts';
-import { readOrMakeSecrets, startMysql, startRedis, type PrivateServer } from '../../src/local/servers.ts';
+import { readOrMakeSecrets, type PrivateServer } from '../../src/local/private-server.ts';
+import { startMysql } from '../../src/local/mysql.ts';
+import { startRedis } from '../../src/local/redis.ts';
 import type { MysqlConfig, RedisConfig } from '../../src/config.ts';
 
 /** A database and a Redis that a test can stop, kill and start again on the same data and ports. */

@@ -17,8 +17,15 @@ export interface RoleProcess {
   end(signal?: NodeJS.Signals): Promise<number | string | null>;
 }
 
-/** Starts a role on free ports and resolves when it is ready for work, or with `untilReady: false` when its internal port is open. */
-export async function startRole(role: 'api' | 'worker', env: Record<string, string>, { untilReady = true, logLevel = 'info' } = {}): Promise<RoleProcess> {
+/**
+ * Starts a role on free ports and resolves when it is ready for work, or with `untilReady: false` when its internal
+ * port is open.
+ */
+export async function startRole(
+  role: 'api' | 'worker',
+  env: Record<string, string>,
+  { untilReady = true, logLevel = 'info' } = {},
+): Promise<RoleProcess> {
   const child = spawn(process.execPath, ['src/main.ts', role], {
     env: { ...process.env, ...env, PORT: '0', INTERNAL_PORT: '0', LOG_LEVEL: logLevel },
     stdio: ['ignore', 'pipe', 'pipe'],

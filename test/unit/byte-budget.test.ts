@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createByteBudget } from '../../src/api/byte-budget.ts';
+import { createByteBudget } from '../../src/api/http/byte-budget.ts';
 
 const MIB = 1024 * 1024;
 const KIB64 = 64 * 1024;
@@ -22,7 +22,8 @@ describe('a budget of 256 MiB', () => {
   test.each([1, 2, 3])('%d users who take all they can leave room for another one', (users) => {
     const budget = createByteBudget(256 * MIB);
     for (let round = 0; round < 3; round += 1) {
-      for (let user = 0; user < users; user += 1) fill((bytes) => budget.open({ userId: `user-${user}`, endpointId: `e-${user}` }).take(bytes), MIB);
+      for (let user = 0; user < users; user += 1)
+        fill((bytes) => budget.open({ userId: `user-${user}`, endpointId: `e-${user}` }).take(bytes), MIB);
     }
     expect(budget.open({ userId: 'new', endpointId: 'new' }).take(MIB)).toBe(true);
   });

@@ -11,7 +11,10 @@ interface Service {
   volumes?: string[];
 }
 
-const { services, volumes } = parse(readFileSync('compose.yaml', 'utf8'), { merge: true }) as { services: Record<string, Service>; volumes: Record<string, null> };
+const { services, volumes } = parse(readFileSync('compose.yaml', 'utf8'), { merge: true }) as {
+  services: Record<string, Service>;
+  volumes: Record<string, null>;
+};
 const [dockerfile, readme] = [readFileSync('Dockerfile', 'utf8'), readFileSync('README.md', 'utf8')];
 
 test('each role is one that exists, with settings that exist and are taken', () => {
@@ -21,8 +24,14 @@ test('each role is one that exists, with settings that exist and are taken', () 
     expect(ROLES).toContain(role);
     for (const name of Object.keys(environment)) expect([name, readme.includes(`\`${name}\``)]).toEqual([name, true]);
     // What Compose puts in where nothing is set in its environment.
-    const env = Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, value.replace(/^\$\{\w+:-(.*)\}$/, '$1')]));
-    expect(readConfig(env, role)).toMatchObject({ mysql: { host: 'mysql', user: 'hookbay' }, redis: { host: 'redis' }, durability: 'strict' });
+    const env = Object.fromEntries(
+      Object.entries(environment).map(([name, value]) => [name, value.replace(/^\$\{\w+:-(.*)\}$/, '$1')]),
+    );
+    expect(readConfig(env, role)).toMatchObject({
+      mysql: { host: 'mysql', user: 'hookbay' },
+      redis: { host: 'redis' },
+      durability: 'strict',
+    });
     expect(env['JWT_SECRET']).toMatch(/development-only/);
   }
 });
@@ -30,21 +39,29 @@ test('each role is one that exists, with settings that exist and are taken', () 
 test('whoever is waited for exists and can be waited for', () => {
   for (const [name, { depends_on: awaited = {} }] of Object.entries(services)) {
     for (const [other, { condition }] of Object.entries(awaited)) {
-      expect([name, other, condition]).toEqual([name, other, other === 'migrate' ? 'service_completed_successfully' : 'service_healthy']);
+      expect([name, other, condition]).toEqual([
+        name,
+        other,
+        other === 'migrate' ? 'service_completed_successfully' : 'service_healthy',
+      ]);
       if (condition === 'service_healthy') expect(services[other]?.healthcheck?.test).toBeDefined();
     }
   }
   for (const name of ['api', 'worker']) {
     expect(Object.keys(services[name]?.depends_on ?? {}).toSorted()).toEqual(['migrate', 'redis']);
     // The image's own, for readiness.
-    expect(dockerfile).toContain(`CMD ${JSON.stringify(services[name]?.healthcheck?.test?.slice(1, -1)).replaceAll(',', ', ')}`);
+    expect(dockerfile).toContain(
+      `CMD ${JSON.stringify(services[name]?.healthcheck?.test?.slice(1, -1)).replaceAll(',', ', ')}`,
+    );
   }
 });
 
 test('the stores are as durable as a receipt needs them, and keep their data in volumes', () => {
   const redis = services['redis']?.command.join(' ');
-  for (const setting of ['--appendonly yes', '--appendfsync always', '--maxmemory-policy noeviction']) expect(redis).toContain(setting);
+  for (const setting of ['--appendonly yes', '--appendfsync always', '--maxmemory-policy noeviction'])
+    expect(redis).toContain(setting);
   expect(services['mysql']?.command).toContain('--innodb-flush-log-at-trx-commit=1');
-  for (const name of ['mysql', 'redis']) expect(services[name]?.volumes?.map((volume) => volume.split(':')[0])).toEqual([name]);
+  for (const name of ['mysql', 'redis'])
+    expect(services[name]?.volumes?.map((volume) => volume.split(':')[0])).toEqual([name]);
   expect(Object.keys(volumes)).toEqual(['mysql', 'redis']);
 });

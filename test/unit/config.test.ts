@@ -7,26 +7,58 @@ const SECRET = 's'.repeat(32);
 describe('readConfig', () => {
   test('has a default for everything but the secret', () => {
     const config = readConfig({ JWT_SECRET: SECRET }, 'api');
-    expect(config).toMatchObject({ port: 8080, internalPort: 9090, baseUrl: 'http://localhost:8080', trustProxyHops: 0, defaultPlan: 'free' });
-    expect(config.mysql).toMatchObject({ host: '127.0.0.1', port: 3306, user: 'hookbay', password: '', database: 'hookbay', tls: false });
-    expect(config.redis).toMatchObject({ host: '127.0.0.1', port: 6379, username: undefined, password: undefined, db: 0, tls: false });
+    expect(config).toMatchObject({
+      port: 8080,
+      internalPort: 9090,
+      baseUrl: 'http://localhost:8080',
+      trustProxyHops: 0,
+      defaultPlan: 'free',
+    });
+    expect(config.mysql).toMatchObject({
+      host: '127.0.0.1',
+      port: 3306,
+      user: 'hookbay',
+      password: '',
+      database: 'hookbay',
+      tls: false,
+    });
+    expect(config.redis).toMatchObject({
+      host: '127.0.0.1',
+      port: 6379,
+      username: undefined,
+      password: undefined,
+      db: 0,
+      tls: false,
+    });
     expect(config.external).toEqual({ mysql: false, redis: false });
   });
 
   test('an empty variable counts as unset', () => {
-    expect(readConfig({ JWT_SECRET: SECRET, PORT: '', MYSQL_URL: '', REDIS_PASSWORD: '' }, 'api')).toMatchObject({ port: 8080, redis: { password: undefined } });
+    expect(readConfig({ JWT_SECRET: SECRET, PORT: '', MYSQL_URL: '', REDIS_PASSWORD: '' }, 'api')).toMatchObject({
+      port: 8080,
+      redis: { password: undefined },
+    });
   });
 
-  test.each([' p@ss:w/o?r#d% []', "quote's \"and\" \\", 'ünï😀'])('a password may be %j, in a URL and by itself', (password) => {
-    const encoded = encodeURIComponent(password);
-    const urls = { JWT_SECRET: SECRET, MYSQL_URL: `mysql://us%40er:${encoded}@[::1]:3307/my%2Fdb`, REDIS_URL: `rediss://acl:${encoded}@redis.example:6380/5` };
-    expect(readConfig(urls, 'api')).toMatchObject({
-      mysql: { host: '::1', port: 3307, user: 'us@er', password, database: 'my/db' },
-      redis: { host: 'redis.example', port: 6380, username: 'acl', password, db: 5, tls: true },
-      external: { mysql: true, redis: true },
-    });
-    expect(readConfig({ JWT_SECRET: SECRET, MYSQL_PASSWORD: password, REDIS_PASSWORD: password }, 'api')).toMatchObject({ mysql: { password }, redis: { password } });
-  });
+  test.each([' p@ss:w/o?r#d% []', 'quote\'s "and" \\', 'ünï😀'])(
+    'a password may be %j, in a URL and by itself',
+    (password) => {
+      const encoded = encodeURIComponent(password);
+      const urls = {
+        JWT_SECRET: SECRET,
+        MYSQL_URL: `mysql://us%40er:${encoded}@[::1]:3307/my%2Fdb`,
+        REDIS_URL: `rediss://acl:${encoded}@redis.example:6380/5`,
+      };
+      expect(readConfig(urls, 'api')).toMatchObject({
+        mysql: { host: '::1', port: 3307, user: 'us@er', password, database: 'my/db' },
+        redis: { host: 'redis.example', port: 6380, username: 'acl', password, db: 5, tls: true },
+        external: { mysql: true, redis: true },
+      });
+      expect(
+        readConfig({ JWT_SECRET: SECRET, MYSQL_PASSWORD: password, REDIS_PASSWORD: password }, 'api'),
+      ).toMatchObject({ mysql: { password }, redis: { password } });
+    },
+  );
 
   test.each([
     ['PORT', 'http', /^PORT must be a whole number from 0 to 65535 \(it is "http"\)$/m],
@@ -48,7 +80,11 @@ describe('readConfig', () => {
     ['REDIS_URL', 'http://a', /^REDIS_URL must be redis:\/\/.*it starts with http:\/\//m],
     ['REDIS_URL', 'redis://a/x', /^REDIS_URL must be/m],
     ['MYSQL_URL', 'mysql://a:b@c', /^MYSQL_URL must be .*the database name is missing/m],
-    ['MYSQL_URL', 'mysql://a:b@c/d?ssl-mode=REQUIRED', /^MYSQL_URL must be .*ssl-mode is not read here; set MYSQL_TLS=true/m],
+    [
+      'MYSQL_URL',
+      'mysql://a:b@c/d?ssl-mode=REQUIRED',
+      /^MYSQL_URL must be .*ssl-mode is not read here; set MYSQL_TLS=true/m,
+    ],
     ['MYSQL_URL', 'nonsense', /^MYSQL_URL must be .*it is not a URL/m],
     ['DEFAULT_PLAN', 'gold', /^DEFAULT_PLAN must be one of free, pro, enterprise \(it is "gold"\)/m],
     ['PLANS', '{', /^PLANS must be .*is not JSON/m],
@@ -57,14 +93,24 @@ describe('readConfig', () => {
     ['PLANS', '{"free":{"dailyRequest":1}}', /^PLANS must be .*dailyRequest/m],
     ['PLANS', '{"free":{"maxRequestSize":1e12}}', /^PLANS must be .*free\.maxRequestSize/m],
     ['JWKS_URL', 'ftp://id.example/keys', /^JWKS_URL must be .*: it is not such an address$/m],
-    ['JWKS_URL', 'https://me:canary@id.example/keys', /^JWKS_URL must be .* without a user name or password: it has them$/m],
+    [
+      'JWKS_URL',
+      'https://me:canary@id.example/keys',
+      /^JWKS_URL must be .* without a user name or password: it has them$/m,
+    ],
     ['JWT_SECRET', 'short', /^JWT_SECRET must be a secret of at least 32 bytes .*: it has 5$/m],
   ])('refuses %s=%j by name', (name, value, message) => {
     expect(() => readConfig({ JWT_SECRET: SECRET, [name]: value }, 'api')).toThrow(message);
   });
 
   test('says everything that is wrong at once, and never shows a secret', () => {
-    const env = { PORT: 'x', LOG_LEVEL: 'y', JWT_SECRET: 'hunter2', MYSQL_URL: 'mysql://root:hunter2@/x', REDIS_URL: 'hunter2' };
+    const env = {
+      PORT: 'x',
+      LOG_LEVEL: 'y',
+      JWT_SECRET: 'hunter2',
+      MYSQL_URL: 'mysql://root:hunter2@/x',
+      REDIS_URL: 'hunter2',
+    };
     let message = '';
     try {
       readConfig(env, 'api');
@@ -77,21 +123,30 @@ describe('readConfig', () => {
 
   test('only roles that check or mint tokens need the secret', () => {
     for (const role of ['worker', 'migrate', 'local'] as const) expect(readConfig({}, role).jwt.secret).toBe('');
-    for (const role of ['api', 'token'] as const) expect(() => readConfig({}, role)).toThrow(/JWT_SECRET must be .* it is not set/);
+    for (const role of ['api', 'token'] as const)
+      expect(() => readConfig({}, role)).toThrow(/JWT_SECRET must be .* it is not set/);
   });
 
   test('no other file reads the environment', () => {
-    const files = ['api', 'worker', 'store', 'redis', 'queue', 'domain', 'ops'].flatMap((folder) => globTs(`src/${folder}`));
+    const files = ['api', 'worker', 'store', 'redis', 'queue', 'domain', 'ops'].flatMap((folder) =>
+      globTs(`src/${folder}`),
+    );
     for (const file of files) expect([file, readFileSync(file, 'utf8').includes('process.env')]).toEqual([file, false]);
   });
 
   test('the README documents every setting', () => {
-    const names = [...`${readFileSync('src/config.ts', 'utf8')}${readFileSync('src/settings.ts', 'utf8')}`.matchAll(/'([A-Z][A-Z_]{3,})'/g)].map(([, name]) => name as string);
+    const names = [
+      ...`${readFileSync('src/config.ts', 'utf8')}${readFileSync('src/environment.ts', 'utf8')}`.matchAll(
+        /'([A-Z][A-Z_]{3,})'/g,
+      ),
+    ].map(([, name]) => name as string);
     const readme = readFileSync('README.md', 'utf8');
     expect([...new Set(names)].filter((name) => name !== 'CERTIFICATE' && !readme.includes(`\`${name}\``))).toEqual([]);
   });
 });
 
 function globTs(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts')).map((name) => `${folder}/${name}`);
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => `${folder}/${name}`);
 }

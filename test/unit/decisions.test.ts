@@ -62,8 +62,14 @@ const ROWS = [
 
 /** Titles with brackets at their end, by what stands in the brackets. */
 function tests(): Map<string, string> {
-  const files = readdirSync('test', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts') && !name.endsWith('decisions.test.ts'));
-  const titles = files.flatMap((file) => [...readFileSync(`test/${file}`, 'utf8').matchAll(/'((?:[^'\\]|\\.)+) \[((?:[^'\\]|\\.)+)\]'/g)].map(([, title, tag]) => [tag?.replaceAll("\\'", "'"), `${file}: ${title}`] as const));
+  const files = readdirSync('test', { recursive: true, encoding: 'utf8' }).filter(
+    (name) => name.endsWith('.test.ts') && !name.endsWith('decisions.test.ts'),
+  );
+  const titles = files.flatMap((file) =>
+    [
+      ...readFileSync(`test/${file}`, 'utf8').matchAll(/(['"])((?:(?!\1)[^\\]|\\.)+) \[((?:(?!\1)[^\\]|\\.)+)\]\1/g),
+    ].map(([, , title, tag]) => [tag?.replaceAll("\\'", "'"), `${file}: ${title}`] as const),
+  );
   return new Map(titles.map(([tag, title]) => [tag ?? '', title]));
 }
 

@@ -3,7 +3,15 @@ import { describe, expect, test } from 'vitest';
 import { decodeBatch, encodeBatch, encodedSize } from '../../src/domain/capture-batch.ts';
 import { headersFrom, presentRequest, queryFrom, type StoredRequest } from '../../src/domain/captured-request.ts';
 import { aliasProblem, isAliasShaped } from '../../src/domain/endpoint.ts';
-import { bytesToId, firstIdAt, idToBytes, isUuid, newEndpointId, newTimeOrderedId, timeOfId } from '../../src/domain/ids.ts';
+import {
+  bytesToId,
+  firstIdAt,
+  idToBytes,
+  isUuid,
+  newEndpointId,
+  newTimeOrderedId,
+  timeOfId,
+} from '../../src/domain/ids.ts';
 import { makeCapture } from '../support/captures.ts';
 
 describe('ids', () => {
@@ -27,7 +35,12 @@ describe('ids', () => {
 describe('capture batch', () => {
   test('comes back from JSON as it went in, whatever the bytes', () => {
     const anyCapture = fc.record({
-      body: fc.oneof(fc.uint8Array({ maxLength: 200 }), fc.string({ unit: 'binary' }).map((text) => Buffer.from(text))).map((bytes) => Buffer.from(bytes)),
+      body: fc
+        .oneof(
+          fc.uint8Array({ maxLength: 200 }),
+          fc.string({ unit: 'binary' }).map((text) => Buffer.from(text)),
+        )
+        .map((bytes) => Buffer.from(bytes)),
       rawHeaders: fc.array(fc.string({ unit: 'binary' })),
       target: fc.string(),
     });
@@ -56,8 +69,23 @@ describe('capture batch', () => {
 
 describe('headers and query', () => {
   test('any name is an own property of a plain result', () => {
-    const headers = headersFrom(['__proto__', 'a', 'Constructor', 'b', '__PROTO__', 'c', 'Cookie', 'x=1', 'cookie', 'y=2']);
-    expect(Object.entries(headers)).toEqual([['__proto__', 'a, c'], ['constructor', 'b'], ['cookie', 'x=1; y=2']]);
+    const headers = headersFrom([
+      '__proto__',
+      'a',
+      'Constructor',
+      'b',
+      '__PROTO__',
+      'c',
+      'Cookie',
+      'x=1',
+      'cookie',
+      'y=2',
+    ]);
+    expect(Object.entries(headers)).toEqual([
+      ['__proto__', 'a, c'],
+      ['constructor', 'b'],
+      ['cookie', 'x=1; y=2'],
+    ]);
     expect(({} as Record<string, unknown>)['a']).toBeUndefined();
   });
 
@@ -80,7 +108,16 @@ describe('headers and query', () => {
 
 describe('a body that is cut', () => {
   const row = (body: Buffer, size: number): StoredRequest => ({
-    id: idToBytes(newTimeOrderedId()), endpoint_id: idToBytes(newEndpointId()), seq: 1, method: 'POST', target: '/h/x', raw_headers: '[]', ip: '', size, is_utf8: 1, body,
+    id: newTimeOrderedId(),
+    endpointId: newEndpointId(),
+    seq: 1,
+    method: 'POST',
+    target: '/h/x',
+    rawHeaders: [],
+    ip: '',
+    size,
+    isUtf8: true,
+    body,
   });
   test('ends at a character, and loses no whole one', () => {
     for (const character of ['a', 'é', '€', '😀']) {
@@ -99,7 +136,12 @@ describe('aliases', () => {
     expect(isAliasShaped(alias)).toBe(true);
   });
   test('anything else is told why not', () => {
-    fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (text) => (aliasProblem(text) === undefined) <= isAliasShaped(text)));
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'binary', maxLength: 60 }),
+        (text) => (aliasProblem(text) === undefined) <= isAliasShaped(text),
+      ),
+    );
     expect(aliasProblem('api')).toMatch(/reserved/);
     expect(aliasProblem('x'.repeat(100_000))).toMatch(/3 to 48/);
   });

@@ -12,7 +12,10 @@ function harness(options: Partial<{ maxItems: number; maxBytes: number; maxInFli
     sizeOf: (item) => item,
     flush: (items) =>
       new Promise((resolve, reject) => {
-        flushes.push({ items, finish: (error) => (error === undefined ? resolve(items.map((item) => `done ${item}`)) : reject(error)) });
+        flushes.push({
+          items,
+          finish: (error) => (error === undefined ? resolve(items.map((item) => `done ${item}`)) : reject(error)),
+        });
       }),
   });
   return { group, flushes, items: () => flushes.map((flush) => flush.items) };
@@ -47,7 +50,10 @@ describe('group commit', () => {
     const { group, items } = harness({ maxItems: 2 });
     for (let item = 1; item <= 9; item += 1) void group.submit(item);
     await turn();
-    expect(items()).toEqual([[1, 2], [3, 4]]);
+    expect(items()).toEqual([
+      [1, 2],
+      [3, 4],
+    ]);
   });
 
   test('a flush is bounded in bytes, and an item beyond the bound goes alone', async () => {

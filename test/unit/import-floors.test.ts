@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 /** From top to bottom; a file may import from floors below its own, and from its own room. */
 const FLOORS: string[][] = [
@@ -9,7 +9,20 @@ const FLOORS: string[][] = [
   ['ops'],
   ['store', 'redis', 'queue'],
   ['domain'],
-  ['plans', 'errors', 'group-commit', 'resources', 'deadline', 'turns', 'config', 'settings', 'log', 'metrics'],
+  [
+    'plans',
+    'user-error',
+    'group-commit',
+    'single-flight',
+    'poll',
+    'resources',
+    'deadline',
+    'turns',
+    'config',
+    'environment',
+    'log',
+    'metrics',
+  ],
 ];
 
 /** Below everything: they know nothing of the house. */
@@ -26,7 +39,9 @@ function importsOf(file: string): string[] {
   return paths.map((path) => normalize(join(dirname(file), path)));
 }
 
-const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts')).map((name) => `src/${name}`);
+const files = readdirSync('src', { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => `src/${name}`);
 const floorOf = (room: string): number => FLOORS.findIndex((rooms) => rooms.includes(room));
 
 test('every room has its floor', () => {
@@ -54,9 +69,52 @@ test('api and worker never import each other, and leaves import nothing above th
     const rooms = importsOf(file).map(roomOf);
     if (roomOf(file) === 'api') expect(rooms).not.toContain('worker');
     if (roomOf(file) === 'worker') expect(rooms).not.toContain('api');
-    if (LEAVES.includes(roomOf(file))) expect(rooms.filter((room) => !['plans', 'errors', 'settings'].includes(room))).toEqual([]);
+    if (LEAVES.includes(roomOf(file)))
+      expect(rooms.filter((room) => !['plans', 'user-error', 'environment'].includes(room))).toEqual([]);
   }
   expect(files.length).toBeGreaterThan(40);
+});
+
+describe('src/api', () => {
+  const apiFiles = files.filter((file) => file.startsWith('src/api/'));
+  const apiRoomOf = (file: string): string => (file.split('/').length > 3 ? (file.split('/')[2] as string) : 'top');
+  /** What each room may import of the others. */
+  const SHARED: Record<string, string[]> = {
+    http: [],
+    auth: ['http'],
+    capture: ['http', 'auth', 'top'],
+    management: ['http', 'auth', 'top'],
+    live: ['http', 'auth', 'top'],
+    top: ['http', 'auth', 'capture', 'management', 'live'],
+  };
+
+  test('capture, management and live never import each other, and share only auth and http', () => {
+    expect(new Set(apiFiles.map(apiRoomOf))).toEqual(new Set(Object.keys(SHARED)));
+    const wrong: string[] = [];
+    for (const file of apiFiles) {
+      for (const target of importsOf(file).filter((path) => path.startsWith('src/api/'))) {
+        const [from, to] = [apiRoomOf(file), apiRoomOf(target)];
+        // Of what stands above the rooms they see their metrics alone.
+        const allowed =
+          from === to || (SHARED[from]?.includes(to) === true && (to !== 'top' || target === 'src/api/metrics.ts'));
+        if (!allowed && !(from === 'http' && target === 'src/api/metrics.ts')) wrong.push(`${file} → ${target}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+});
+
+test('no imports go round in a circle, those of types included', () => {
+  const circles: string[] = [];
+  const done = new Set<string>();
+  const visit = (file: string, path: string[]): void => {
+    if (path.includes(file)) return void circles.push([...path.slice(path.indexOf(file)), file].join(' → '));
+    if (done.has(file) || !files.includes(file)) return;
+    for (const target of importsOf(file)) visit(target, [...path, file]);
+    done.add(file);
+  };
+  for (const file of files) visit(file, []);
+  expect(circles).toEqual([]);
 });
 
 test('files stay small enough to do one thing, and only main.ts runs at import', () => {

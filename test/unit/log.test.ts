@@ -30,8 +30,21 @@ describe('describeError', () => {
     ['an argument that Node does not take', thrownBy(() => Buffer.from(Symbol('canary') as unknown as string))],
     ['an argument that Node quotes', thrownBy(() => new URL('canary'))],
     ['a message of several lines', new Error('x', { cause: 'canary' })],
-    ['a refused value', Object.assign(new Error("Incorrect string value: 'canary'"), { code: 'ER_X', errno: 1366, sqlState: '22007', sql: 'canary' })],
-    ['a command that Redis does not know', Object.assign(new Error("ERR unknown command 'EVALSHA', with args beginning with: 'canary' 'x\n y'"), { command: { args: ['canary'] } })],
+    [
+      'a refused value',
+      Object.assign(new Error("Incorrect string value: 'canary'"), {
+        code: 'ER_X',
+        errno: 1366,
+        sqlState: '22007',
+        sql: 'canary',
+      }),
+    ],
+    [
+      'a command that Redis does not know',
+      Object.assign(new Error("ERR unknown command 'EVALSHA', with args beginning with: 'canary' 'x\n y'"), {
+        command: { args: ['canary'] },
+      }),
+    ],
     ['something that is no error', 'canary'],
   ])('says nothing of the data in %s', (_what, error) => {
     const text = JSON.stringify(describeError(error));
@@ -42,7 +55,10 @@ describe('describeError', () => {
 
 test('what a library prints is logged, an error without its data', () => {
   const lines: [string, object][] = [];
-  const note = (level: string) => (fields: object): void => void lines.push([level, fields]);
+  const note =
+    (level: string) =>
+    (fields: object): void =>
+      void lines.push([level, fields]);
   const before = { ...console };
   logConsole({ warn: note('warn'), error: note('error') } as unknown as Log);
   const { warn, error } = console;
@@ -68,7 +84,11 @@ test('atMostEvery writes the first of many, and then how many it left out', () =
   vi.advanceTimersByTime(1_000);
   write('f');
   vi.useRealTimers();
-  expect(lines).toEqual([['a', 0], ['e', 3], ['f', 0]]);
+  expect(lines).toEqual([
+    ['a', 0],
+    ['e', 3],
+    ['f', 0],
+  ]);
 });
 
 test('a process ends although nobody reads its log any more', async () => {
@@ -81,7 +101,9 @@ test('a process ends although nobody reads its log any more', async () => {
       log.info('two');
       process.exit();
     });`;
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   onTestFinished(() => void child.kill('SIGKILL'));
   const ended = once(child, 'exit');
   await once(child.stdout, 'data');

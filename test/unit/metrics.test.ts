@@ -1,19 +1,26 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { createMetrics } from '../../src/metrics.ts';
+import { createApiMetrics } from '../../src/api/metrics.ts';
+import { createWorkerMetrics } from '../../src/worker/metrics.ts';
 import { parseExposition } from '../support/exposition.ts';
 
-/** Name → `type; labels; roles`, as the README tells. */
+/** Name → `type; labels; roles`, as the page for operators tells. */
 function documented(): Map<string, string> {
-  const rows = readFileSync('README.md', 'utf8').matchAll(/^\| `(hookbay_\w+)` \| (\w+) \|([^|]*)\| (\w+) \|/gm);
-  return new Map([...rows].map(([, name = '', type, labels = '', roles]) => [name, [type, [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label).join(','), roles].join('; ')]));
+  const rows = readFileSync('src/ops/README.md', 'utf8').matchAll(
+    /^\| `(hookbay_\w+)` \| (\w+) \|([^|]*)\| (\w+) \|/gm,
+  );
+  return new Map(
+    [...rows].map(([, name = '', type, labels = '', roles]) => [
+      name,
+      [type, [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label).join(','), roles].join('; '),
+    ]),
+  );
 }
 
 /** What the registries hold; a metric of both roles is listed once, as `both`. */
 async function registered(): Promise<Map<string, string>> {
   const found = new Map<string, string>();
-  for (const role of ['api', 'worker'] as const) {
-    const { registry } = createMetrics(role);
+  for (const [role, { registry }] of Object.entries({ api: createApiMetrics(), worker: createWorkerMetrics() })) {
     for (const { name, type } of await registry.getMetricsAsJSON()) {
       if (!name.startsWith('hookbay_')) continue;
       const { labelNames } = registry.getSingleMetric(name) as unknown as { labelNames: string[] };
@@ -24,37 +31,47 @@ async function registered(): Promise<Map<string, string>> {
   return found;
 }
 
-test('the README lists the metrics that there are, with their types, labels and roles', async () => {
+test('the page for operators lists the metrics that there are, with their types, labels and roles', async () => {
   const [names, metrics] = [documented(), await registered()];
   expect(Object.fromEntries(names)).toEqual(Object.fromEntries(metrics));
   expect(metrics.size).toBe(27);
 });
 
 test('a scrape is well-formed, and starts with the series that alerts are about', async () => {
-  const api = parseExposition(await createMetrics('api').scrape());
+  const api = parseExposition(await createApiMetrics().scrape());
   expect(api.value('hookbay_captures_total', { outcome: 'unavailable' })).toBe(0);
   expect(api.value('hookbay_batch_captures_count')).toBe(0);
   expect(api.families.get('nodejs_eventloop_lag_p99_seconds')).toBe('gauge');
-  const worker = parseExposition(await createMetrics('worker').scrape());
+  const worker = parseExposition(await createWorkerMetrics().scrape());
   expect(worker.value('hookbay_swept_rows_total', { kind: 'retired' })).toBe(0);
   expect(worker.families.has('process_resident_memory_bytes')).toBe(true);
 });
 
 test('what only one worker tells has no value before it does', async () => {
-  const worker = parseExposition(await createMetrics('worker').scrape());
-  for (const name of ['hookbay_queue_jobs', 'hookbay_queue_oldest_waiting_seconds', 'hookbay_dead_letters', 'hookbay_purges_pending']) {
+  const worker = parseExposition(await createWorkerMetrics().scrape());
+  for (const name of [
+    'hookbay_queue_jobs',
+    'hookbay_queue_oldest_waiting_seconds',
+    'hookbay_dead_letters',
+    'hookbay_purges_pending',
+  ]) {
     expect([name, worker.families.get(name), worker.value(name)]).toEqual([name, 'gauge', undefined]);
   }
 });
 
 test('registries share nothing, and a reader that fails spoils no scrape', async () => {
-  const [one, other] = [createMetrics('api'), createMetrics('api')];
+  const [one, other] = [createApiMetrics(), createApiMetrics()];
   one.captures.accepted.inc();
   one.onScrape(() => {
     throw new Error('out of order');
   });
   one.onScrape(async () => one.sockets.set(7));
   const [text, otherText] = [parseExposition(await one.scrape()), parseExposition(await other.scrape())];
-  expect([text.value('hookbay_captures_total', { outcome: 'accepted' }), text.value('hookbay_sockets')]).toEqual([1, 7]);
-  expect([otherText.value('hookbay_captures_total', { outcome: 'accepted' }), otherText.value('hookbay_sockets')]).toEqual([0, 0]);
+  expect([text.value('hookbay_captures_total', { outcome: 'accepted' }), text.value('hookbay_sockets')]).toEqual([
+    1, 7,
+  ]);
+  expect([
+    otherText.value('hookbay_captures_total', { outcome: 'accepted' }),
+    otherText.value('hookbay_sockets'),
+  ]).toEqual([0, 0]);
 });

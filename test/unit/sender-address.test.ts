@@ -1,9 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { expect, test } from 'vitest';
-import { networkOf, senderAddress } from '../../src/api/sender-address.ts';
+import { networkOf, senderAddress } from '../../src/api/http/sender-address.ts';
 
 const from = (remoteAddress: string, forwarded?: string): IncomingMessage =>
-  ({ socket: { remoteAddress }, headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded } }) as unknown as IncomingMessage;
+  ({
+    socket: { remoteAddress },
+    headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
+  }) as unknown as IncomingMessage;
 
 test.each([
   ['no proxy: the header is the sender’s own claim', from('10.0.0.9', '6.6.6.6'), 0, '10.0.0.9'],

@@ -1,18 +1,31 @@
 import { createHmac } from 'node:crypto';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { PROVIDERS, verifySignature, type Provider, type VerificationResult } from '../../src/domain/signature/verify.ts';
+import {
+  PROVIDERS,
+  verifySignature,
+  type Provider,
+  type VerificationResult,
+} from '../../src/domain/signature/verify.ts';
 
 const NOW = 1_700_000_000_000;
 const T = '1700000000';
 
-function verify(provider: Provider, payload: string | Buffer, signature: string, secret: string, timestamp?: string, now = NOW): Promise<VerificationResult> {
+function verify(
+  provider: Provider,
+  payload: string | Buffer,
+  signature: string,
+  secret: string,
+  timestamp?: string,
+  now = NOW,
+): Promise<VerificationResult> {
   return verifySignature(provider, { payload: Buffer.from(payload as string), signature, secret, timestamp }, now);
 }
 
 /** An independent signer: what a provider would send for a payload. */
 function sign(provider: Provider, payload: string | Buffer, secret: string, t = T): string {
-  const mac = (prefix: string): ReturnType<typeof createHmac> => createHmac('sha256', secret).update(prefix).update(payload);
+  const mac = (prefix: string): ReturnType<typeof createHmac> =>
+    createHmac('sha256', secret).update(prefix).update(payload);
   if (provider === 'github') return `sha256=${mac('').digest('hex')}`;
   if (provider === 'stripe') return `t=${t},v1=${mac(`${t}.`).digest('hex')}`;
   if (provider === 'shopify') return mac('').digest('base64');
@@ -24,9 +37,20 @@ const SLACK_BODY =
 
 describe('published vectors [Verify: `expected`, `actual`]', () => {
   test.each<[Provider, string, string, string, string?]>([
-    ['github', 'Hello, World!', 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17', "It's a Secret to Everybody"],
+    [
+      'github',
+      'Hello, World!',
+      'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17',
+      "It's a Secret to Everybody",
+    ],
     ['github', '{"foo":"bar"}', 'sha256=4864d2759938a15468b5df9ade20bf161da9b4f737ea61794142f3484236bda3', 'mysecret'],
-    ['slack', SLACK_BODY, 'v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503', '8f742231b10e8888abcd99yyyzzz85a5', '1531420618'],
+    [
+      'slack',
+      SLACK_BODY,
+      'v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503',
+      '8f742231b10e8888abcd99yyyzzz85a5',
+      '1531420618',
+    ],
     ['shopify', '{"foo": "bar"}', 'B23tXN681gZ0qIWNRrgtzBE9XSDo5yaUu6wfmhu3a7g=', 'test_secret_key'],
   ])('%s %j', async (provider, payload, signature, secret, timestamp) => {
     const result = await verify(provider, payload, signature, secret, timestamp, Number(timestamp ?? 0) * 1000 || NOW);
@@ -35,29 +59,56 @@ describe('published vectors [Verify: `expected`, `actual`]', () => {
 });
 
 describe('every provider', () => {
-  const anyPayload = fc.oneof(fc.string({ unit: 'binary' }).map((text) => Buffer.from(text)), fc.uint8Array().map((bytes) => Buffer.from(bytes)));
+  const anyPayload = fc.oneof(
+    fc.string({ unit: 'binary' }).map((text) => Buffer.from(text)),
+    fc.uint8Array().map((bytes) => Buffer.from(bytes)),
+  );
 
-  test.each(PROVIDERS)('%s: accepts what was signed, whatever the payload and the secret [Verify: Slack]', async (provider) => {
-    await fc.assert(
-      fc.asyncProperty(anyPayload, fc.string({ unit: 'grapheme', minLength: 1 }), async (payload, secret) => {
-        const signature = sign(provider, payload, secret);
-        expect(await verify(provider, payload, signature, secret, T)).toEqual({ valid: true, expected: signature, actual: signature });
-      }),
-    );
-  });
+  test.each(PROVIDERS)(
+    '%s: accepts what was signed, whatever the payload and the secret [Verify: Slack]',
+    async (provider) => {
+      await fc.assert(
+        fc.asyncProperty(anyPayload, fc.string({ unit: 'grapheme', minLength: 1 }), async (payload, secret) => {
+          const signature = sign(provider, payload, secret);
+          expect(await verify(provider, payload, signature, secret, T)).toEqual({
+            valid: true,
+            expected: signature,
+            actual: signature,
+          });
+        }),
+      );
+    },
+  );
 
-  test.each(PROVIDERS)('%s: refuses anything else, and never throws [Verify: provider-level failure]', async (provider) => {
-    await fc.assert(
-      fc.asyncProperty(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), fc.option(fc.string(), { nil: undefined }), async (payload, signature, timestamp) => {
-        const result = await verify(provider, payload, signature, 'secret', timestamp);
-        expect(result).toMatchObject({ valid: false, actual: signature, details: expect.stringMatching(/\.$/) });
-      }),
-    );
-  });
+  test.each(PROVIDERS)(
+    '%s: refuses anything else, and never throws [Verify: provider-level failure]',
+    async (provider) => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.string({ unit: 'binary' }),
+          fc.string({ unit: 'binary' }),
+          fc.option(fc.string(), { nil: undefined }),
+          async (payload, signature, timestamp) => {
+            const result = await verify(provider, payload, signature, 'secret', timestamp);
+            expect(result).toMatchObject({ valid: false, actual: signature, details: expect.stringMatching(/\.$/) });
+          },
+        ),
+      );
+    },
+  );
 
   test.each(PROVIDERS)('%s: only the canonical text is valid, not what decodes to the same bytes', async (provider) => {
     const good = sign(provider, 'payload', 'secret');
-    for (const altered of [`${good}!`, `${good} `, ` ${good}`, `${good}00`, `${good}=`, good.slice(0, -1), `${good}\n`, `${good},`]) {
+    for (const altered of [
+      `${good}!`,
+      `${good} `,
+      ` ${good}`,
+      `${good}00`,
+      `${good}=`,
+      good.slice(0, -1),
+      `${good}\n`,
+      `${good},`,
+    ]) {
       // White space and empty parts around a Stripe signature's parts are nothing to it.
       if (provider === 'stripe' && altered.replace(/[\s,]+/g, '') === good.replace(/[\s,]+/g, '')) continue;
       expect([altered, (await verify(provider, 'payload', altered, 'secret', T)).valid]).toEqual([altered, false]);
@@ -95,7 +146,12 @@ describe('github', () => {
     ['no hex', `sha256=${'z'.repeat(64)}`, /not hexadecimal/],
     ['empty', '', /must start with/],
   ])('%s', async (_name, signature, details) => {
-    expect(await verify('github', 'p', signature, 's')).toEqual({ valid: false, expected: good, actual: signature, details: expect.stringMatching(details) });
+    expect(await verify('github', 'p', signature, 's')).toEqual({
+      valid: false,
+      expected: good,
+      actual: signature,
+      details: expect.stringMatching(details),
+    });
   });
 });
 
@@ -122,9 +178,19 @@ describe('stripe', () => {
     ['too short', `t=${T},v1=abc`, good, /3 hex digits/],
     ['another time', `t=1700000001,v1=${hex}`, sign('stripe', 'p', 's', '1700000001'), /does not match/],
     ['garbage', 'garbage', '', /no "t="/],
-    ['seventeen v1', `t=${T}${`,v1=${other}`.repeat(16)},v1=${hex}`, good, /has 17 "v1=" parts; at most 16 are checked\.$/],
+    [
+      'seventeen v1',
+      `t=${T}${`,v1=${other}`.repeat(16)},v1=${hex}`,
+      good,
+      /has 17 "v1=" parts; at most 16 are checked\.$/,
+    ],
   ])('refused: %s', async (_name, signature, expected, details) => {
-    expect(await verify('stripe', 'p', signature, 's')).toEqual({ valid: false, expected, actual: signature, details: expect.stringMatching(details) });
+    expect(await verify('stripe', 'p', signature, 's')).toEqual({
+      valid: false,
+      expected,
+      actual: signature,
+      details: expect.stringMatching(details),
+    });
   });
   test('the whole secret is the key, with its whsec_ [Verify: Stripe]', async () => {
     expect((await verify('stripe', 'p', sign('stripe', 'p', 'whsec_abc'), 'whsec_abc')).valid).toBe(true);
@@ -139,7 +205,12 @@ describe('shopify', () => {
     ['without padding', good.slice(0, -1), /standard Base64/],
     ['empty', '', /0 characters/],
   ])('%s', async (_name, signature, details) => {
-    expect(await verify('shopify', 'p', signature, 's')).toEqual({ valid: false, expected: good, actual: signature, details: expect.stringMatching(details) });
+    expect(await verify('shopify', 'p', signature, 's')).toEqual({
+      valid: false,
+      expected: good,
+      actual: signature,
+      details: expect.stringMatching(details),
+    });
   });
 });
 
@@ -154,15 +225,33 @@ describe('slack', () => {
     ['another version', good.replace('v0', 'v1'), T, good, /must start with "v0="/],
     ['capitals', `v0=${good.slice(3).toUpperCase()}`, T, good, /capital/],
   ])('%s', async (_name, signature, timestamp, expected, details) => {
-    expect(await verify('slack', 'p', signature, 's', timestamp)).toEqual({ valid: false, expected, actual: signature, details: expect.stringMatching(details) });
+    expect(await verify('slack', 'p', signature, 's', timestamp)).toEqual({
+      valid: false,
+      expected,
+      actual: signature,
+      details: expect.stringMatching(details),
+    });
   });
 });
 
-test.each(['stripe', 'slack'] as const)('the age of a %s timestamp never decides; over five minutes it is said [Verify: age of a timestamp]', async (provider) => {
-  const good = sign(provider, 'p', 's');
-  const at = (seconds: number): Promise<VerificationResult> => verify(provider, 'p', good, 's', T, NOW + seconds * 1000);
-  for (const seconds of [0, 300, -300]) expect(await at(seconds)).toEqual({ valid: true, expected: good, actual: good });
-  expect(await at(600)).toEqual({ valid: true, expected: good, actual: good, details: expect.stringMatching(/10 minutes old/) });
-  expect((await at(-600)).details).toMatch(/10 minutes in the future/);
-  expect(await verify(provider, 'q', good, 's', T, NOW + 600_000)).toMatchObject({ valid: false, details: expect.stringMatching(/does not match.*10 minutes old/) });
-});
+test.each(['stripe', 'slack'] as const)(
+  'the age of a %s timestamp never decides; over five minutes it is said [Verify: age of a timestamp]',
+  async (provider) => {
+    const good = sign(provider, 'p', 's');
+    const at = (seconds: number): Promise<VerificationResult> =>
+      verify(provider, 'p', good, 's', T, NOW + seconds * 1000);
+    for (const seconds of [0, 300, -300])
+      expect(await at(seconds)).toEqual({ valid: true, expected: good, actual: good });
+    expect(await at(600)).toEqual({
+      valid: true,
+      expected: good,
+      actual: good,
+      details: expect.stringMatching(/10 minutes old/),
+    });
+    expect((await at(-600)).details).toMatch(/10 minutes in the future/);
+    expect(await verify(provider, 'q', good, 's', T, NOW + 600_000)).toMatchObject({
+      valid: false,
+      details: expect.stringMatching(/does not match.*10 minutes old/),
+    });
+  },
+);

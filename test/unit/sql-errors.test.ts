@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { isConnectionError, isDatabaseError, isMisdirected, isRefusedAccess, isRefusedData, isUnavailable, mayBeTheData } from '../../src/store/sql-errors.ts';
+import {
+  isConnectionError,
+  isDatabaseError,
+  isMisdirected,
+  isRefusedAccess,
+  isRefusedData,
+  isUnavailable,
+  mayBeTheData,
+} from '../../src/store/sql-errors.ts';
 
 const error = (message: string, fields: object): Error => Object.assign(new Error(message), fields);
 
@@ -21,7 +29,12 @@ describe('an outage, never the data', () => {
     error('read only', { code: 'ER_OPTION_PREVENTS_STATEMENT', errno: 1290, sqlState: 'HY000' }),
     error('disk full', { code: 'ER_RECORD_FILE_FULL', errno: 1114, sqlState: 'HY000' }),
   ])('%s', (outage) => {
-    expect([isDatabaseError(outage), isUnavailable(outage), isRefusedData(outage), mayBeTheData(outage)]).toEqual([true, true, false, false]);
+    expect([isDatabaseError(outage), isUnavailable(outage), isRefusedData(outage), mayBeTheData(outage)]).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
   });
 });
 

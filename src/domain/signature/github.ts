@@ -2,7 +2,10 @@ import { hexProblem, hmacHex, type ParsedSignature, type SignatureInput, type Si
 
 const PREFIX = 'sha256=';
 
-/** `X-Hub-Signature-256: sha256=<hex>` over the raw body (https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries). */
+/**
+ * `X-Hub-Signature-256: sha256=<hex>` over the raw body
+ * (https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries).
+ */
 export const github: SignatureScheme = { header: 'x-hub-signature-256', parse };
 
 function parse({ signature }: SignatureInput): ParsedSignature {

@@ -4,7 +4,8 @@ import { hexProblem, hmacHex, type ParsedSignature, type SignatureInput, type Si
 const MAX_CANDIDATES = 16;
 
 /**
- * `Stripe-Signature: t=<seconds>,v1=<hex>[,v1=<hex>…]` over `<t>.<raw body>` (https://docs.stripe.com/webhooks/signature).
+ * `Stripe-Signature: t=<seconds>,v1=<hex>[,v1=<hex>…]` over `<t>.<raw body>`
+ * (https://docs.stripe.com/webhooks/signature).
  * While a secret is rolled there are several `v1`, and any of them may match; other schemes are ignored.
  */
 export const stripe: SignatureScheme = { header: 'stripe-signature', parse };
@@ -19,7 +20,10 @@ function parse({ signature }: SignatureInput): ParsedSignature {
   const isTime = t !== undefined && /^\d{1,15}$/.test(t);
   return {
     candidates,
-    ...(isTime && { sign: (payload: Buffer, secret: string) => hmacHex(secret, `${t}.`, payload), signedAt: Number(t) }),
+    ...(isTime && {
+      sign: (payload: Buffer, secret: string) => hmacHex(secret, `${t}.`, payload),
+      signedAt: Number(t),
+    }),
     present: (digest) => `t=${t},v1=${digest}`,
     problem: timeProblem(t, isTime) ?? candidatesProblem(candidates, pairs),
   };

@@ -87,13 +87,25 @@ async function whyNot(parsed: ParsedSignature, { payload, secret }: SignatureInp
 
 function* alterations(payload: Buffer): Generator<[Buffer, string]> {
   const text = payload.toString('utf8');
-  yield [Buffer.from(text.trim()), 'The payload has white space around it that was not signed; the signature matches it trimmed.'];
+  yield [
+    Buffer.from(text.trim()),
+    'The payload has white space around it that was not signed; the signature matches it trimmed.',
+  ];
   const compact = compactJson(text);
   if (compact !== undefined) {
-    yield [Buffer.from(compact), 'The payload was re-serialised; the signature matches it with its JSON compacted. Pass the raw body.'];
+    yield [
+      Buffer.from(compact),
+      'The payload was re-serialised; the signature matches it with its JSON compacted. Pass the raw body.',
+    ];
   }
-  yield [Buffer.from(text.replaceAll('\r\n', '\n')), 'The line breaks of the payload were changed; the signature matches it with LF.'];
-  yield [Buffer.from(text.replaceAll(/\r?\n/g, '\r\n')), 'The line breaks of the payload were changed; the signature matches it with CRLF.'];
+  yield [
+    Buffer.from(text.replaceAll('\r\n', '\n')),
+    'The line breaks of the payload were changed; the signature matches it with LF.',
+  ];
+  yield [
+    Buffer.from(text.replaceAll(/\r?\n/g, '\r\n')),
+    'The line breaks of the payload were changed; the signature matches it with CRLF.',
+  ];
 }
 
 function compactJson(text: string): string | undefined {

@@ -12,8 +12,18 @@ export async function generatedFiles(helm: Helm): Promise<Record<string, string>
     `# Made from charts/hookbay by \`npm run k8s:render\`; changes belong there.\n${await runHelm(helm, ['template', 'hookbay', CHART, '--namespace', 'hookbay', '--no-hooks', '--kube-version', KUBE_VERSION, ...args])}`;
   return {
     'k8s/base/hookbay.yaml': await template('--values', 'k8s/values-base.yaml'),
-    'k8s/stores/stores.yaml': await template('--values', 'k8s/values-stores.yaml', '--show-only', 'templates/mysql.yaml', '--show-only', 'templates/redis.yaml'),
-    [README]: readFileSync(README, 'utf8').replace(TABLE, (_all, start: string, end: string) => `${start}${valuesTable()}${end}`),
+    'k8s/stores/stores.yaml': await template(
+      '--values',
+      'k8s/values-stores.yaml',
+      '--show-only',
+      'templates/mysql.yaml',
+      '--show-only',
+      'templates/redis.yaml',
+    ),
+    [README]: readFileSync(README, 'utf8').replace(
+      TABLE,
+      (_all, start: string, end: string) => `${start}${valuesTable()}${end}`,
+    ),
   };
 }
 

@@ -11,6 +11,8 @@ declare module 'vitest' {
 /** Everything that has to be built or downloaded, once for all files. */
 export async function setup(project: TestProject): Promise<void> {
   const tools = await findOrBuildTools();
-  await prepareSchemas().catch((error: unknown) => void tools.missing.push(`Kubernetes schemas: ${(error as Error).message}`));
+  await prepareSchemas().catch(
+    (error: unknown) => void tools.missing.push(`Kubernetes schemas: ${(error as Error).message}`),
+  );
   project.provide('tools', tools);
 }

@@ -37,9 +37,20 @@ export interface RenderOptions {
  *
  * @throws Error whose message is what Helm said
  */
-export async function render(helm: Helm, { file, set = [], json = [], chart = CHART, args = [], env = {} }: RenderOptions): Promise<Manifest[]> {
-  const values = [...(file === undefined ? [] : ['--values', join(VALUES, file)]), ...set.flatMap((value) => ['--set', value]), ...json.flatMap((value) => ['--set-json', value])];
-  const text = await runHelm(helm, ['template', RELEASE, chart, '--namespace', NAMESPACE, '--kube-version', KUBE_VERSION, ...values, ...args], env);
+export async function render(
+  helm: Helm,
+  { file, set = [], json = [], chart = CHART, args = [], env = {} }: RenderOptions,
+): Promise<Manifest[]> {
+  const values = [
+    ...(file === undefined ? [] : ['--values', join(VALUES, file)]),
+    ...set.flatMap((value) => ['--set', value]),
+    ...json.flatMap((value) => ['--set-json', value]),
+  ];
+  const text = await runHelm(
+    helm,
+    ['template', RELEASE, chart, '--namespace', NAMESPACE, '--kube-version', KUBE_VERSION, ...values, ...args],
+    env,
+  );
   return parseManifests(text);
 }
 
@@ -52,7 +63,9 @@ export function parseManifests(text: string): Manifest[] {
 
 export async function runHelm(helm: Helm, args: string[], env: Record<string, string> = {}): Promise<string> {
   try {
-    return (await exec(helm.path, args, { env: { ...process.env, KUBECONFIG: '/dev/null', ...env }, maxBuffer: 2 ** 26 })).stdout;
+    return (
+      await exec(helm.path, args, { env: { ...process.env, KUBECONFIG: '/dev/null', ...env }, maxBuffer: 2 ** 26 })
+    ).stdout;
   } catch (error) {
     const { stderr, stdout } = error as { stderr?: string; stdout?: string };
     throw new Error(`${stderr ?? String(error)}${stdout?.slice(0, 2_000) ?? ''}`, { cause: error });

@@ -8,11 +8,23 @@ import { KUBE_VERSION, NAMESPACE, RELEASE } from './helm.ts';
 
 /** Resources of the kinds that an installation with stores of its own renders, with autoscalers. */
 const RESOURCES: Record<string, [resource: string, kind: string][]> = {
-  v1: [['secrets', 'Secret'], ['services', 'Service'], ['pods', 'Pod'], ['serviceaccounts', 'ServiceAccount'], ['configmaps', 'ConfigMap']],
-  'apps/v1': [['deployments', 'Deployment'], ['statefulsets', 'StatefulSet']],
+  v1: [
+    ['secrets', 'Secret'],
+    ['services', 'Service'],
+    ['pods', 'Pod'],
+    ['serviceaccounts', 'ServiceAccount'],
+    ['configmaps', 'ConfigMap'],
+  ],
+  'apps/v1': [
+    ['deployments', 'Deployment'],
+    ['statefulsets', 'StatefulSet'],
+  ],
   'batch/v1': [['jobs', 'Job']],
   'autoscaling/v2': [['horizontalpodautoscalers', 'HorizontalPodAutoscaler']],
-  'keda.sh/v1alpha1': [['scaledobjects', 'ScaledObject'], ['triggerauthentications', 'TriggerAuthentication']],
+  'keda.sh/v1alpha1': [
+    ['scaledobjects', 'ScaledObject'],
+    ['triggerauthentications', 'TriggerAuthentication'],
+  ],
   'policy/v1': [['poddisruptionbudgets', 'PodDisruptionBudget']],
 };
 
@@ -30,15 +42,26 @@ export interface LiveObject {
   [field: string]: unknown;
 }
 
-/** As much of a Kubernetes API on loopback as Helm's `lookup` asks for: discovery, and what this release has left there. */
+/**
+ * As much of a Kubernetes API on loopback as Helm's `lookup` asks for: discovery, and what this release has left there.
+ */
 export async function startFakeCluster(objects: LiveObject[]): Promise<FakeCluster> {
   const labels = { 'app.kubernetes.io/managed-by': 'Helm' };
   const annotations = { 'meta.helm.sh/release-name': RELEASE, 'meta.helm.sh/release-namespace': NAMESPACE };
-  const live = Object.fromEntries(objects.map((object) => [pathOf(object), { ...object, metadata: { namespace: NAMESPACE, labels, annotations, ...object.metadata } }]));
+  const live = Object.fromEntries(
+    objects.map((object) => [
+      pathOf(object),
+      { ...object, metadata: { namespace: NAMESPACE, labels, annotations, ...object.metadata } },
+    ]),
+  );
   const server = createServer((req, res) => {
     const path = (req.url ?? '').split('?')[0] ?? '';
     const known = { ...discovery(), ...live }[path];
-    answer(res, known === undefined ? 404 : 200, known ?? { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 });
+    answer(
+      res,
+      known === undefined ? 404 : 200,
+      known ?? { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 },
+    );
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const folder = mkdtempSync(join(tmpdir(), 'hookbay-cluster-'));
@@ -80,7 +103,18 @@ function discovery(): Record<string, object> {
   };
   const resources = ([groupVersion, list]: [string, [string, string][]]): [string, object] => [
     groupVersion === 'v1' ? '/api/v1' : `/apis/${groupVersion}`,
-    { kind: 'APIResourceList', apiVersion: 'v1', groupVersion, resources: list.map(([name, kind]) => ({ name, singularName: kind.toLowerCase(), namespaced: true, kind, verbs: ['get'] })) },
+    {
+      kind: 'APIResourceList',
+      apiVersion: 'v1',
+      groupVersion,
+      resources: list.map(([name, kind]) => ({
+        name,
+        singularName: kind.toLowerCase(),
+        namespaced: true,
+        kind,
+        verbs: ['get'],
+      })),
+    },
   ];
   return {
     '/version': { major, minor, gitVersion: `v${KUBE_VERSION}` },

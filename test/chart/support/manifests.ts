@@ -28,7 +28,11 @@ export interface Container {
   args?: string[];
   env?: EnvVar[];
   resources?: { requests?: Record<string, string>; limits?: Record<string, string> };
-  securityContext?: { allowPrivilegeEscalation?: boolean; readOnlyRootFilesystem?: boolean; capabilities?: { drop?: string[] } };
+  securityContext?: {
+    allowPrivilegeEscalation?: boolean;
+    readOnlyRootFilesystem?: boolean;
+    capabilities?: { drop?: string[] };
+  };
   volumeMounts?: { name: string; mountPath: string }[];
   lifecycle?: { preStop?: { sleep?: { seconds: number } } };
   startupProbe?: Probe;
@@ -61,7 +65,8 @@ export interface Pod {
 
 export function podsOf(manifests: Manifest[]): Pod[] {
   return manifests.flatMap((owner) => {
-    if (owner.kind === 'Pod') return [{ owner, labels: owner.metadata.labels ?? {}, spec: owner.spec as unknown as PodSpec }];
+    if (owner.kind === 'Pod')
+      return [{ owner, labels: owner.metadata.labels ?? {}, spec: owner.spec as unknown as PodSpec }];
     const template = owner.spec?.['template'] as PodTemplate | undefined;
     return template === undefined ? [] : [{ owner, labels: template.metadata.labels, spec: template.spec }];
   });
@@ -70,7 +75,10 @@ export function podsOf(manifests: Manifest[]): Pod[] {
 /** The one manifest of a kind, whose name ends so. */
 export function one(manifests: Manifest[], kind: string, ending = ''): Manifest {
   const found = manifests.filter((manifest) => manifest.kind === kind && manifest.metadata.name.endsWith(ending));
-  if (found.length !== 1) throw new Error(`${found.length} of ${kind} …${ending}: ${manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`).join(', ')}`);
+  if (found.length !== 1)
+    throw new Error(
+      `${found.length} of ${kind} …${ending}: ${manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`).join(', ')}`,
+    );
   return found[0] as Manifest;
 }
 

@@ -13,15 +13,31 @@ import { CACHE, downloadModule } from './tools.ts';
 const KUBERNETES = 'k8s.io/kubernetes@v1.36.2';
 const CRDS: Record<string, string[]> = {
   'sigs.k8s.io/gateway-api@v1.4.1': ['config/crd/standard/gateway.networking.k8s.io_httproutes.yaml'],
-  'github.com/kedacore/keda/v2@v2.19.0': ['config/crd/bases/keda.sh_scaledobjects.yaml', 'config/crd/bases/keda.sh_triggerauthentications.yaml'],
-  'github.com/prometheus-operator/prometheus-operator@v0.85.0': ['podmonitors', 'prometheusrules', 'servicemonitors'].map(
-    (name) => `example/prometheus-operator-crd/monitoring.coreos.com_${name}.yaml`,
-  ),
+  'github.com/kedacore/keda/v2@v2.19.0': [
+    'config/crd/bases/keda.sh_scaledobjects.yaml',
+    'config/crd/bases/keda.sh_triggerauthentications.yaml',
+  ],
+  'github.com/prometheus-operator/prometheus-operator@v0.85.0': [
+    'podmonitors',
+    'prometheusrules',
+    'servicemonitors',
+  ].map((name) => `example/prometheus-operator-crd/monitoring.coreos.com_${name}.yaml`),
 };
 const BUILT_IN_KINDS = [
-  'v1/ConfigMap', 'v1/Namespace', 'v1/Pod', 'v1/Secret', 'v1/Service', 'v1/ServiceAccount', 'apps/v1/Deployment', 'apps/v1/StatefulSet',
-  'autoscaling/v2/HorizontalPodAutoscaler', 'batch/v1/Job', 'networking.k8s.io/v1/Ingress', 'networking.k8s.io/v1/NetworkPolicy',
-  'policy/v1/PodDisruptionBudget', 'scheduling.k8s.io/v1/PriorityClass',
+  'v1/ConfigMap',
+  'v1/Namespace',
+  'v1/Pod',
+  'v1/Secret',
+  'v1/Service',
+  'v1/ServiceAccount',
+  'apps/v1/Deployment',
+  'apps/v1/StatefulSet',
+  'autoscaling/v2/HorizontalPodAutoscaler',
+  'batch/v1/Job',
+  'networking.k8s.io/v1/Ingress',
+  'networking.k8s.io/v1/NetworkPolicy',
+  'policy/v1/PodDisruptionBudget',
+  'scheduling.k8s.io/v1/PriorityClass',
 ];
 
 const FILE = join(CACHE, 'schemas-1-k1.36.2-g1.4.1-k2.19.0-p0.85.0.json');
@@ -47,7 +63,11 @@ interface Schemas {
 export async function prepareSchemas(): Promise<void> {
   if (existsSync(FILE)) return;
   await step('Downloading the Kubernetes schemas (once)', async () => {
-    const schemas = builtInSchemas(JSON.parse(readFileSync(join(await downloadModule(KUBERNETES), 'api/openapi-spec/swagger.json'), 'utf8')) as { definitions: Record<string, Schema> });
+    const schemas = builtInSchemas(
+      JSON.parse(readFileSync(join(await downloadModule(KUBERNETES), 'api/openapi-spec/swagger.json'), 'utf8')) as {
+        definitions: Record<string, Schema>;
+      },
+    );
     for (const [module, files] of Object.entries(CRDS)) {
       const folder = await downloadModule(module);
       for (const file of files) addCrd(schemas, parse(readFileSync(join(folder, file), 'utf8')) as Crd);
@@ -71,13 +91,18 @@ export function openSchemas(): (manifest: Manifest) => string[] {
     const validate = compiled.get(name) ?? ajv.compile({ $ref: `kubernetes#/definitions/${name}` });
     compiled.set(name, validate);
     validate(manifest);
-    return (validate.errors ?? []).map(({ instancePath, message, params }) => `${kind} ${manifest.metadata.name}${instancePath} ${message} ${JSON.stringify(params)}`);
+    return (validate.errors ?? []).map(
+      ({ instancePath, message, params }) =>
+        `${kind} ${manifest.metadata.name}${instancePath} ${message} ${JSON.stringify(params)}`,
+    );
   };
 }
 
 /** Container ports may leave their protocol out; it is TCP then. */
 function hasKeysOnce(keys: string[], list: Record<string, unknown>[]): boolean {
-  const seen = list.map((entry) => JSON.stringify(keys.map((key) => entry[key] ?? (key === 'protocol' ? 'TCP' : null))));
+  const seen = list.map((entry) =>
+    JSON.stringify(keys.map((key) => entry[key] ?? (key === 'protocol' ? 'TCP' : null))),
+  );
   return new Set(seen).size === seen.length;
 }
 
@@ -85,7 +110,11 @@ function hasKeysOnce(keys: string[], list: Record<string, unknown>[]): boolean {
 function builtInSchemas({ definitions }: { definitions: Record<string, Schema> }): Schemas {
   const schemas: Schemas = { definitions: {}, kinds: {} };
   for (const [name, schema] of Object.entries(definitions)) {
-    for (const { group, version, kind } of (schema['x-kubernetes-group-version-kind'] ?? []) as { group: string; version: string; kind: string }[]) {
+    for (const { group, version, kind } of (schema['x-kubernetes-group-version-kind'] ?? []) as {
+      group: string;
+      version: string;
+      kind: string;
+    }[]) {
       const key = [group, version, kind].filter((part) => part !== '').join('/');
       if (BUILT_IN_KINDS.includes(key)) schemas.kinds[key] = name;
     }
@@ -95,7 +124,9 @@ function builtInSchemas({ definitions }: { definitions: Record<string, Schema> }
     if (schemas.definitions[name] !== undefined) continue;
     const schema = strict(definitions[name] as Schema);
     schemas.definitions[name] = schema;
-    wanted.push(...[...JSON.stringify(schema).matchAll(/"#\/definitions\/([^"]+)"/g)].map(([, referred]) => referred as string));
+    wanted.push(
+      ...[...JSON.stringify(schema).matchAll(/"#\/definitions\/([^"]+)"/g)].map(([, referred]) => referred as string),
+    );
   }
   return schemas;
 }
@@ -109,7 +140,10 @@ function addCrd({ definitions, kinds }: Schemas, { spec }: Crd): void {
     const kind = `${spec.group}/${version}/${spec.names.kind}`;
     kinds[kind] = kind.replaceAll('/', '.');
     const { properties, ...rest } = schema.openAPIV3Schema;
-    definitions[kinds[kind]] = strict({ ...rest, properties: { ...(properties as Schema), metadata: { $ref: `#/definitions/${METADATA}` } } });
+    definitions[kinds[kind]] = strict({
+      ...rest,
+      properties: { ...(properties as Schema), metadata: { $ref: `#/definitions/${METADATA}` } },
+    });
   }
 }
 
@@ -120,14 +154,20 @@ function strict(schema: Schema, closed = true): Schema {
     if (['description', 'example', 'x-kubernetes-validations'].includes(key)) continue;
     // Go's flags within an expression are no JavaScript.
     if (key === 'pattern' && String(value).includes('(?i)')) continue;
-    if (key === 'properties') result[key] = Object.fromEntries(Object.entries(value as Record<string, Schema>).map(([name, property]) => [name, strict(property, closed)]));
-    else if (key === 'items' || (key === 'additionalProperties' && typeof value === 'object')) result[key] = strict(value as Schema, closed);
+    if (key === 'properties')
+      result[key] = Object.fromEntries(
+        Object.entries(value as Record<string, Schema>).map(([name, property]) => [name, strict(property, closed)]),
+      );
+    else if (key === 'items' || (key === 'additionalProperties' && typeof value === 'object'))
+      result[key] = strict(value as Schema, closed);
     // A branch says something more about an object that was closed outside of it.
-    else if (['allOf', 'anyOf', 'oneOf'].includes(key)) result[key] = (value as Schema[]).map((branch) => strict(branch, false));
+    else if (['allOf', 'anyOf', 'oneOf'].includes(key))
+      result[key] = (value as Schema[]).map((branch) => strict(branch, false));
     else if (key === 'not') result[key] = strict(value as Schema, false);
     else result[key] = value;
   }
-  if (result['format'] === 'int-or-string' || result['x-kubernetes-int-or-string'] === true) result['type'] = ['integer', 'string'];
+  if (result['format'] === 'int-or-string' || result['x-kubernetes-int-or-string'] === true)
+    result['type'] = ['integer', 'string'];
   if (result['nullable'] === true && typeof result['type'] === 'string') result['type'] = [result['type'], 'null'];
   const open = !closed || 'additionalProperties' in result || result['x-kubernetes-preserve-unknown-fields'] === true;
   if ('properties' in result && !open) result['additionalProperties'] = false;

@@ -42,7 +42,11 @@ export async function findOrBuildTools(): Promise<Tools> {
   const onPath = await helmOnPath();
   const helms = [];
   for (const major of [3, 4] as const) {
-    helms.push(...(await obtain(`Helm ${major}`, async () => (onPath?.major === major ? onPath : { major, path: await build(`helm-${major}`, HELM_MODULES[major]) }))));
+    helms.push(
+      ...(await obtain(`Helm ${major}`, async () =>
+        onPath?.major === major ? onPath : { major, path: await build(`helm-${major}`, HELM_MODULES[major]) },
+      )),
+    );
   }
   const [kustomize = []] = await obtain('kustomize', kustomizeCommand);
   for (const line of missing) say(`The chart's tests are skipped. ${line}`);
@@ -89,7 +93,10 @@ async function go(args: string[], env: Record<string, string> = {}): Promise<str
     const { stdout } = await exec('go', args, { cwd: tmpdir(), env: { ...process.env, ...env }, maxBuffer: 2 ** 26 });
     return stdout;
   } catch (error) {
-    throw new Error(`go ${args.join(' ')} failed: ${(error as { stderr?: string }).stderr?.slice(-500) ?? String(error)}`, { cause: error });
+    throw new Error(
+      `go ${args.join(' ')} failed: ${(error as { stderr?: string }).stderr?.slice(-500) ?? String(error)}`,
+      { cause: error },
+    );
   }
 }
 
@@ -99,5 +106,6 @@ async function checkGo(): Promise<void> {
   if (find(['go']) === undefined) throw new Error(needed);
   const { stdout } = await exec('go', ['env', 'GOVERSION'], { cwd: tmpdir() });
   const [, goMajor, goMinor] = /^go(\d+)\.(\d+)/.exec(stdout) ?? [];
-  if (Number(goMajor) < major || (Number(goMajor) === major && Number(goMinor) < minor)) throw new Error(`${needed} (${stdout.trim()} is)`);
+  if (Number(goMajor) < major || (Number(goMajor) === major && Number(goMinor) < minor))
+    throw new Error(`${needed} (${stdout.trim()} is)`);
 }

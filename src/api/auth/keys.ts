@@ -1,0 +1,30 @@
+import { createPublicKey, createSecretKey } from 'node:crypto';
+import type { JwtConfig } from '../../config.ts';
+import type { Log } from '../../log.ts';
+import { createJwksSource, type KeySource } from './jwks-source.ts';
+import { verificationKey } from './verification-key.ts';
+
+/** Between two requests for the keys of a key server, so that they are never older than `FRESH_MS` while it answers. */
+const REFRESH_MS = 20_000;
+
+export interface Keys {
+  find: KeySource;
+  close: () => void;
+}
+
+/** The one source that is configured. */
+export function openKeys({ secret, publicKey, jwksUrl }: JwtConfig, log: Log, refreshMs = REFRESH_MS): Keys {
+  if (jwksUrl !== '') {
+    const { find, refresh } = createJwksSource(jwksUrl, log, Date.now);
+    void refresh();
+    const timer = setInterval(() => void refresh(), refreshMs);
+    timer.unref();
+    return { find, close: () => clearInterval(timer) };
+  }
+  // A KeyObject: jsonwebtoken parses a key in text anew for every token.
+  const fixed =
+    publicKey === ''
+      ? { key: createSecretKey(Buffer.from(secret, 'utf8')), algorithms: ['HS256' as const] }
+      : verificationKey(createPublicKey(publicKey));
+  return { find: async () => fixed, close: () => {} };
+}

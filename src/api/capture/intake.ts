@@ -1,0 +1,151 @@
+import { DeadlineExceeded, withDeadline } from '../../deadline.ts';
+import { encodedSize } from '../../domain/capture-batch.ts';
+import type { CapturedRequest } from '../../domain/captured-request.ts';
+import { newTimeOrderedId } from '../../domain/ids.ts';
+import { nextUtcDay } from '../../domain/time.ts';
+import { httpError } from '../http/errors.ts';
+import { createGroupCommit, WaitedTooLong } from '../../group-commit.ts';
+import type { ApiMetrics } from '../metrics.ts';
+import type { CaptureQueueName, EnqueuedBatch } from '../../queue/capture-queue.ts';
+import { wasRefused } from '../../redis/connections.ts';
+import type { Quota, QuotaRequest, Reservation } from '../../redis/quota.ts';
+import type { Refuse } from './refusals.ts';
+
+const BATCH_MAX_CAPTURES = 256;
+const BATCH_MAX_BYTES = 512 * 1024;
+const MAX_OVERLAPPING_FLUSHES = 4;
+
+/**
+ * Large captures go one by one, as many at a time as these bytes hold: each waits in Redis for those before it, within
+ * its time-out.
+ */
+const LARGE_BYTES_IN_FLIGHT = 32 * 1024 * 1024;
+
+/** With the time-outs of what comes before and after, a refusal is there within 2.5 s. */
+const MAX_WAIT_MS = 500;
+
+/** Large ones wait longer for their turn, and are answered in time whatever comes after it. */
+const LARGE_MAX_WAIT_MS = 1_800;
+const LARGE_ANSWER_MS = 2_500;
+
+export interface Intake {
+  /**
+   * Resolves when the capture is kept.
+   * @param dailyCap of its owner's plan; null = unlimited
+   * @throws HttpError 429 over the cap, 503 when nothing can be promised
+   */
+  submit(capture: CapturedRequest, dailyCap: number | null): Promise<void>;
+  /** Resolves when every submitted capture is answered. */
+  idle(): Promise<void>;
+}
+
+export interface IntakeOptions {
+  quota: Quota;
+  enqueue: Record<CaptureQueueName, (batch: EnqueuedBatch) => Promise<void>>;
+  /** Removes what a large capture may have left in Redis when its job was refused. */
+  discardLarge: (batchId: string) => Promise<void>;
+  metrics: ApiMetrics;
+  refuse: Refuse;
+}
+
+interface Submitted {
+  capture: CapturedRequest;
+  dailyCap: number | null;
+}
+
+/** What is told to a sender over its cap. */
+interface OverQuota {
+  used: number;
+  cap: number;
+  now: number;
+}
+
+/** Group commit of captures: one reservation and one `enqueue` (one job, one fsync in Redis) answer many senders. */
+export function createIntake({ quota, enqueue, discardLarge, metrics, refuse }: IntakeOptions): Intake {
+  const intakes = {
+    capture: createGroupCommit<Submitted, OverQuota | undefined>({
+      maxItems: BATCH_MAX_CAPTURES,
+      maxBytes: BATCH_MAX_BYTES,
+      maxInFlight: MAX_OVERLAPPING_FLUSHES,
+      maxWaitMs: MAX_WAIT_MS,
+      sizeOf: ({ capture }) => encodedSize(capture),
+      flush: (submitted) => keep('capture', submitted),
+    }),
+    // By themselves, so that a slow one keeps no small one waiting.
+    'capture-large': createGroupCommit<Submitted, OverQuota | undefined>({
+      maxItems: 1,
+      maxBytes: LARGE_BYTES_IN_FLIGHT,
+      maxInFlight: Infinity,
+      maxBytesInFlight: LARGE_BYTES_IN_FLIGHT,
+      maxWaitMs: LARGE_MAX_WAIT_MS,
+      sizeOf: ({ capture }) => capture.body.length,
+      flush: (submitted) => keep('capture-large', submitted),
+    }),
+  };
+
+  async function keep(queue: CaptureQueueName, submitted: Submitted[]): Promise<(OverQuota | undefined)[]> {
+    const id = newTimeOrderedId();
+    const reservation = await quota.reserve(id, requestsOf(submitted));
+    const refusals = refuseBeyond(submitted, reservation);
+    const captures = submitted.filter((_item, i) => refusals[i] === undefined).map(({ capture }) => capture);
+    try {
+      if (captures.length > 0) await enqueue[queue]({ id, day: reservation.day, captures });
+    } catch (error) {
+      // Of an unknown outcome the reservation stays until the reconciler has looked.
+      if (wasRefused(error)) await takeBack(queue, id).catch(() => {});
+      throw error;
+    }
+    quota.settle(id);
+    if (captures.length > 0) metrics.batchCaptures.observe(captures.length);
+    return refusals;
+  }
+
+  /** The body first: while the reservation is there the reconciler looks after both. */
+  async function takeBack(queue: CaptureQueueName, id: string): Promise<void> {
+    if (queue === 'capture-large') await discardLarge(id);
+    await quota.refund(id);
+  }
+
+  return {
+    async submit(capture, dailyCap) {
+      const isLarge = encodedSize(capture) > BATCH_MAX_BYTES;
+      const kept = isLarge
+        ? withDeadline(LARGE_ANSWER_MS, intakes['capture-large'].submit({ capture, dailyCap }))
+        : intakes.capture.submit({ capture, dailyCap });
+      const refusal = await kept.catch((error: unknown) => {
+        throw refuse(error instanceof WaitedTooLong || error instanceof DeadlineExceeded ? 'waited' : 'redis', error);
+      });
+      if (refusal !== undefined) throw overQuota(refusal);
+    },
+    async idle() {
+      await Promise.all([intakes.capture.idle(), intakes['capture-large'].idle()]);
+    },
+  };
+}
+
+function requestsOf(submitted: Submitted[]): QuotaRequest[] {
+  const requests = new Map<string, QuotaRequest>();
+  for (const { capture, dailyCap } of submitted) {
+    const count = (requests.get(capture.userId)?.count ?? 0) + 1;
+    requests.set(capture.userId, { userId: capture.userId, count, cap: dailyCap });
+  }
+  return [...requests.values()];
+}
+
+/** For each capture what to tell its sender; undefined for the first ones of each user, as many as were granted. */
+function refuseBeyond(submitted: Submitted[], { grants, now }: Reservation): (OverQuota | undefined)[] {
+  const left = new Map([...grants].map(([user, { granted }]) => [user, granted]));
+  return submitted.map(({ capture: { userId }, dailyCap }) => {
+    const granted = left.get(userId) ?? 0;
+    left.set(userId, granted - 1);
+    return granted > 0 ? undefined : { used: grants.get(userId)?.used ?? 0, cap: dailyCap ?? 0, now };
+  });
+}
+
+function overQuota({ used, cap, now }: OverQuota): Error {
+  const resetAt = nextUtcDay(now);
+  return httpError(429, `The plan allows ${cap} requests a day; it starts again at midnight UTC`, {
+    body: { dailyRequests: used, dailyRequestsMax: cap, resetAt: new Date(resetAt).toISOString() },
+    headers: { 'Retry-After': String(Math.ceil((resetAt - now) / 1000)) },
+  });
+}

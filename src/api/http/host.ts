@@ -1,0 +1,18 @@
+import type { IncomingMessage } from 'node:http';
+import { badRequest } from './errors.ts';
+
+/**
+ * A request names its host once (RFC 9112, section 3.2); HTTP/1.0 may leave it out. Node would answer without a body,
+ * and of several hosts it would take the first.
+ *
+ * @throws HttpError 400
+ */
+export function checkHost({ rawHeaders, httpVersion }: IncomingMessage): void {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  if (hosts > 1) throw badRequest('The request has more than one Host header; send one');
+  if (hosts === 0 && httpVersion !== '1.0') throw badRequest('The request has no Host header; send one');
+}

@@ -1,0 +1,58 @@
+import type { Context, Next } from 'koa';
+import type { Redis } from 'ioredis';
+import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import { redisKeys } from '../../redis/keys.ts';
+import { httpError } from './errors.ts';
+import { describeError, type Log } from '../../log.ts';
+
+const WINDOW_SECONDS = 60;
+
+export interface RateLimitOptions {
+  /** Name of the policy, in headers and keys. */
+  name: string;
+  /** Requests a minute and caller; 0 = no limit. */
+  perMinute: number;
+  /** Who is calling. */
+  keyOf: (ctx: Context) => string;
+  redis: Redis;
+  prefix: string;
+  log: Log;
+}
+
+/**
+ * Limits requests of one caller over all pods, and says where it stands in `RateLimit` and
+ * `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-10). Without Redis it lets everybody pass:
+ * it protects the service, and an outage of Redis needs no second one.
+ */
+export function rateLimit({ name, perMinute, keyOf, redis, prefix, log }: RateLimitOptions) {
+  if (perMinute === 0) return (_ctx: Context, next: Next): Promise<unknown> => next();
+  const limiter = new RateLimiterRedis({
+    storeClient: redis,
+    keyPrefix: redisKeys(prefix).rateLimit(name),
+    points: perMinute,
+    duration: WINDOW_SECONDS,
+  });
+
+  return async (ctx: Context, next: Next): Promise<unknown> => {
+    const state = await consume(keyOf(ctx));
+    if (state === undefined) return next();
+    const resetSeconds = Math.max(1, Math.ceil(state.msBeforeNext / 1000));
+    ctx.set('RateLimit-Policy', `"${name}";q=${perMinute};w=${WINDOW_SECONDS}`);
+    ctx.set('RateLimit', `"${name}";r=${Math.max(0, state.remainingPoints)};t=${resetSeconds}`);
+    if (state.consumedPoints <= perMinute) return next();
+    throw httpError(429, `More than ${perMinute} requests in a minute; try again in ${resetSeconds} s`, {
+      headers: { 'Retry-After': String(resetSeconds) },
+    });
+  };
+
+  /** The caller's window after this request, over its limit or not; undefined when Redis can't be asked. */
+  async function consume(key: string): Promise<RateLimiterRes | undefined> {
+    try {
+      return await limiter.consume(key);
+    } catch (error) {
+      if (error instanceof RateLimiterRes) return error;
+      log.warn({ limit: name, error: describeError(error) }, 'Rate limit not applied: Redis is away');
+      return undefined;
+    }
+  }
+}

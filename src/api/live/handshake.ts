@@ -1,0 +1,37 @@
+import { isHttpError } from 'http-errors';
+import type { ExtendedError, Socket } from 'socket.io';
+import { verifyToken, type AuthOptions, type Principal } from '../auth/token.ts';
+
+/** A handshake that is refused for good: its client reads the message in `connect_error`, and more in `data.error`. */
+export class Refusal extends Error implements ExtendedError {
+  readonly data: { error: string };
+
+  constructor(message: 'unauthorized' | 'forbidden' | 'too many connections' | 'try again', description: string) {
+    super(message);
+    this.data = { error: description };
+  }
+}
+
+/**
+ * Who a socket belongs to, by the token in `auth.token`. A token has no leeway here: the socket would be let in to be
+ * cut.
+ *
+ * @throws Refusal; other errors when the token can't be checked now
+ */
+export async function principalOf(socket: Socket, auth: AuthOptions): Promise<Principal> {
+  const token: unknown = socket.handshake.auth['token'];
+  if (typeof token !== 'string') throw new Refusal('unauthorized', 'Send a token as auth.token');
+  const principal = await verified(token, auth);
+  if (principal.expiresAt <= Date.now()) throw new Refusal('unauthorized', 'The token has expired');
+  return principal;
+}
+
+async function verified(token: string, auth: AuthOptions): Promise<Principal> {
+  try {
+    return await verifyToken(token, auth);
+  } catch (error) {
+    if (isHttpError(error) && error.status === 401) throw new Refusal('unauthorized', error.message);
+    if (isHttpError(error) && error.status === 403) throw new Refusal('forbidden', error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * Messages of a socket: a client that subscribes to hundreds of endpoints at once is fine, one that never stops is not.
+ */
+const BURST = 500;
+const PER_SECOND = 20;
+
+/** Refused messages in a row after which there is no more talking. */
+const FLOOD = 500;
+
+/** A token bucket over the messages of one socket. */
+export interface MessageLimit {
+  /** Counts a message: it is `allowed`, `refused`, or one too many of those that were refused. */
+  take(): 'allowed' | 'refused' | 'flood';
+  /** For whoever was refused. */
+  readonly explanation: string;
+}
+
+/** @param now clock in milliseconds */
+export function createMessageLimit(now: () => number = performance.now.bind(performance)): MessageLimit {
+  let tokens = BURST;
+  let refused = 0;
+  let filledAt = now();
+  return {
+    take() {
+      const at = now();
+      tokens = Math.min(BURST, tokens + ((at - filledAt) / 1_000) * PER_SECOND);
+      filledAt = at;
+      if (tokens >= 1) {
+        tokens -= 1;
+        refused = 0;
+        return 'allowed';
+      }
+      refused += 1;
+      return refused > FLOOD ? 'flood' : 'refused';
+    },
+    explanation: `Too many messages: ${BURST} at once and ${PER_SECOND} a second are allowed`,
+  };
+}

@@ -1,0 +1,92 @@
+import pLimit from 'p-limit';
+import type { Socket } from 'socket.io';
+import { withDeadline } from '../../deadline.ts';
+import { presentRequest } from '../../domain/captured-request.ts';
+import { EVENT_MAX_BODY_BYTES, REQUEST_EVENT } from '../../domain/live-event.ts';
+import type { Database } from '../../store/database.ts';
+import { listRequestsAfter, type Reader } from '../../store/requests.ts';
+import { createTurns } from '../../turns.ts';
+import type { LiveConnection } from './connection.ts';
+
+/** Entries that one `subscribe` replays at most. */
+const REPLAY_MAX = 1_000;
+
+/** Entries that are read at once: with the largest bodies of an event some megabytes. */
+const REPLAY_PAGE = 20;
+
+/** A client that reads slowly is told to ask again for the rest. */
+const REPLAY_BUDGET_MS = 30_000;
+
+/** Pages that are read at once in a process: each is in memory until it is sent. */
+const PAGES_AT_ONCE = 32;
+
+/** A database that is frozen, rather than gone, would hold a socket's live events back without end. */
+export const QUERY_DEADLINE_MS = 5_000;
+
+export type ReplayLimit = ReturnType<typeof createReplayLimit>;
+
+/** One for all sockets of a process. */
+export function createReplayLimit() {
+  return pLimit(PAGES_AT_ONCE);
+}
+
+/** What is replayed to whom. */
+export interface Replaying {
+  socket: Socket;
+  connection: LiveConnection;
+  endpointId: string;
+  reader: Reader;
+  db: Database;
+  replayLimit: ReplayLimit;
+  /** Entries that were replayed. */
+  onReplayed: (count: number) => void;
+}
+
+/** How many entries were sent, the `seq` of the last one, and whether nothing is left. */
+export interface Replayed {
+  replayed: number;
+  last: number;
+  complete: boolean;
+}
+
+/** Sends what is stored beyond `after`, in order, as the client reads it. */
+export async function replay(replaying: Replaying, after: number): Promise<Replayed> {
+  const { connection, replayLimit } = replaying;
+  const end = performance.now() + REPLAY_BUDGET_MS;
+  let replayed = 0;
+  let last = after;
+  // Waits for the client outside of the limit: one that does not read must cost nobody else a turn.
+  while (replayed < REPLAY_MAX && (await connection.caughtUp(end))) {
+    const limit = Math.min(REPLAY_PAGE, REPLAY_MAX - replayed);
+    const page = await replayLimit(() => replayPage(replaying, last, limit));
+    replayed += page.sent;
+    last = page.last;
+    if (page.complete) return { replayed, last, complete: true };
+  }
+  return { replayed, last, complete: false };
+}
+
+/** Sends some of what is stored beyond `after`: a page, or less of it when the client falls behind. */
+async function replayPage(
+  replaying: Replaying,
+  after: number,
+  limit: number,
+): Promise<Omit<Replayed, 'replayed'> & { sent: number }> {
+  const { socket, connection, endpointId, reader, db, onReplayed } = replaying;
+  const page = await withDeadline(
+    QUERY_DEADLINE_MS,
+    listRequestsAfter(db.knex, reader, endpointId, after, limit, EVENT_MAX_BODY_BYTES),
+  );
+  let sent = 0;
+  let last = after;
+  const turn = createTurns();
+  for (const row of page) {
+    await turn();
+    if (connection.isBehind()) break;
+    connection.pass(() => socket.emit(REQUEST_EVENT, presentRequest(row)));
+    sent += 1;
+    last = row.seq;
+  }
+  onReplayed(sent);
+  return { sent, last, complete: page.length < limit && sent === page.length };
+}

@@ -1,0 +1,176 @@
+import type { IncomingMessage, Server as HttpServer } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import { Server, type Socket } from 'socket.io';
+import type { LiveConfig } from '../../config.ts';
+import { withDeadline } from '../../deadline.ts';
+import { userRoom } from '../../domain/live-event.ts';
+import { describeError, type Log } from '../../log.ts';
+import { liveAdapter, watchSubscriber } from '../../redis/live-channels.ts';
+import type { ApiMetrics } from '../metrics.ts';
+import type { Database } from '../../store/database.ts';
+import type { AuthOptions } from '../auth/token.ts';
+import { createLiveConnection, type Conn, type WebSocketLike } from './connection.ts';
+import { principalOf, Refusal } from './handshake.ts';
+import { createMessageLimit } from './message-limit.ts';
+import { serveSocket, TOKEN_RECHECK_MS } from './session.ts';
+import { createReplayLimit } from './replay.ts';
+import { createSessions, type Session, type Sessions } from './sessions.ts';
+
+const PATH = '/socket.io/';
+
+/** Subscriptions are small; a larger frame ends the connection with WebSocket's 1009. */
+const MAX_FRAME_BYTES = 16 * 1024;
+
+/** Time for the handshake's token to come. */
+const HANDSHAKE_MS = 10_000;
+
+/**
+ * Time for the user's plan to be remembered; captures alone need it, so that a database that is silent keeps nobody
+ * out.
+ */
+const REMEMBER_MS = 2_000;
+
+/** While draining sockets are closed in slices, so that their clients don't all connect elsewhere in one moment. */
+const DRAIN_SLICES = 16;
+const DRAIN_MIN_SLICE = 25;
+const DRAIN_PAUSE_MS = 250;
+const DRAIN_LAST_WAIT_MS = 2_000;
+const DRAIN_POLL_MS = 20;
+
+export interface Live {
+  /** Whether an upgrade request is for Socket.IO; any other is a request like those without one. */
+  takesUpgrade(req: IncomingMessage): boolean;
+  /** Connections to this process, whether their handshake is over or not. */
+  connections(): number;
+  /** Refuses new connections and closes those that are there in slices; resolves when they are gone. */
+  drain(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface LiveOptions extends LiveConfig {
+  http: HttpServer;
+  db: Database;
+  publisher: Redis;
+  subscriber: Redis;
+  prefix: string;
+  auth: AuthOptions;
+  metrics: ApiMetrics;
+  log: Log;
+  tokenRecheckMs?: number;
+}
+
+/** Serves Socket.IO on an HTTP server that does not listen yet. */
+export function startLive(options: LiveOptions): Live {
+  const { http, db, publisher, subscriber, prefix, auth, metrics, log, tokenRecheckMs = TOKEN_RECHECK_MS } = options;
+  const sessions = createSessions(options.maxSocketsPerUser);
+  const webSockets = new Set<WebSocketLike>();
+  let draining = false;
+
+  // What is published while this process can't hear it is lost to it: clients come back when it can, and catch up.
+  const listening = watchSubscriber(subscriber, prefix, log, () => {
+    for (const { connection } of sessions.all()) connection.cut('interrupted');
+  });
+  const io = new Server(http, {
+    path: PATH,
+    transports: ['websocket'],
+    serveClient: false,
+    destroyUpgrade: false,
+    maxHttpBufferSize: MAX_FRAME_BYTES,
+    connectTimeout: HANDSHAKE_MS,
+    // Refused here a client tries again; refused by a middleware it does not.
+    allowRequest: (_req, answer) => (draining || !listening.isUp() ? answer('try again', false) : answer(null, true)),
+    adapter: liveAdapter(publisher, subscriber, prefix),
+  });
+  const onReplayed = (count: number): void => metrics.replayedEvents.inc(count);
+  const serving = { db, listening, auth, tokenRecheckMs, log, replayLimit: createReplayLimit(), onReplayed };
+  metrics.onScrape(() => metrics.sockets.set(sessions.count()));
+
+  io.engine.use(refuseSessionIds);
+  io.engine.on('connection', (conn: Conn) => {
+    const webSocket = openSession(sessions, conn, options);
+    // A connection may be over while its peer keeps what is under it open.
+    webSockets.add(webSocket);
+    webSocket.once('close', () => webSockets.delete(webSocket));
+  });
+  io.use((socket, next) => void admitOrRefuse(socket, next));
+  io.on('connection', (socket) => {
+    const { connection, limit, principal } = sessions.of(socket.conn) ?? {};
+    if (connection !== undefined && limit !== undefined && principal !== undefined)
+      serveSocket(socket, connection, limit, principal, serving);
+  });
+
+  async function admitOrRefuse(socket: Socket, next: (error?: Error) => void): Promise<void> {
+    try {
+      await admit(socket);
+      next();
+    } catch (error) {
+      if (error instanceof Refusal) return next(error);
+      log.warn({ error: describeError(error) }, 'A socket cannot be admitted now');
+      // What may pass closes the connection, so that the client tries again.
+      sessions.of(socket.conn)?.connection.cut('interrupted');
+      next(new Refusal('try again', 'This cannot be done now'));
+    }
+  }
+
+  /** Has a socket follow all endpoints of its user: whatever is captured after `connect` comes. */
+  async function admit(socket: Socket): Promise<void> {
+    const principal = await principalOf(socket, auth);
+    sessions.admit(socket.conn, principal);
+    await withDeadline(REMEMBER_MS, auth.rememberPlan(principal.userId, principal.plan.name)).catch((error: unknown) =>
+      log.warn({ error: describeError(error) }, 'Plan not remembered'),
+    );
+    await socket.join(userRoom(principal.userId));
+    await listening.settled();
+  }
+
+  return {
+    takesUpgrade: (req) => req.url?.startsWith(PATH) === true,
+    connections: () => webSockets.size,
+    async drain() {
+      draining = true;
+      await drainSessions(sessions.all(), webSockets);
+    },
+    async close() {
+      listening.stop();
+      await io.close();
+    },
+  };
+}
+
+/** Bounds what a connection may send and what may wait for it; returns what is under it. */
+function openSession(sessions: Sessions, conn: Conn, { maxBufferedBytes, metrics }: LiveOptions): WebSocketLike {
+  const { websocket } = conn.request as IncomingMessage & { websocket: WebSocketLike };
+  const connection = createLiveConnection(conn, websocket, maxBufferedBytes);
+  sessions.open(conn, { connection, limit: createMessageLimit() });
+  // All that a client may send, handshakes and WebSocket's own pings too; only messages are answered that they are too
+  // many.
+  const packets = createMessageLimit();
+  const count = (): void => void (packets.take() === 'flood' && connection.cut('too_many_messages'));
+  conn.on('packet', count);
+  websocket.on('ping', count);
+  conn.on('close', () => metrics.socketCloses.inc({ reason: sessions.close(conn) }));
+  // The request of the handshake is some kilobytes that nobody reads again.
+  (conn as { request: unknown }).request = null;
+  return websocket;
+}
+
+async function drainSessions(open: readonly Session[], webSockets: ReadonlySet<WebSocketLike>): Promise<void> {
+  const slice = Math.max(DRAIN_MIN_SLICE, Math.ceil(open.length / DRAIN_SLICES));
+  for (let start = 0; start < open.length; start += slice) {
+    if (start > 0) await sleep(DRAIN_PAUSE_MS);
+    for (const { connection } of open.slice(start, start + slice)) connection.cut('restarting');
+  }
+  const end = performance.now() + DRAIN_LAST_WAIT_MS;
+  while (webSockets.size > 0 && performance.now() < end) await sleep(DRAIN_POLL_MS);
+  for (const webSocket of webSockets) webSocket.terminate();
+}
+
+/**
+ * Who names a session wants another WebSocket for it, or a request of it that is never answered: nothing that is
+ * without polling.
+ */
+function refuseSessionIds({ url }: IncomingMessage, _res: unknown, next: (error?: Error) => void): void {
+  const namesSession = new URL(url ?? '', 'http://localhost').searchParams.has('sid');
+  next(namesSession ? new Error('There are no transports to change between') : undefined);
+}

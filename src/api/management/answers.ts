@@ -1,0 +1,73 @@
+import { Readable } from 'node:stream';
+import type { Context } from 'koa';
+import { logEntryJson, presentRequest, type StoredRequest } from '../../domain/captured-request.ts';
+import { unavailable } from '../http/errors.ts';
+import { createTurns } from '../../turns.ts';
+import { principal } from '../auth/token.ts';
+import { SenderGone } from '../http/body.ts';
+import type { ByteBudget } from '../http/byte-budget.ts';
+
+/** Bytes that are written at a time, so that the reader's progress shows. */
+const SLICE_BYTES = 64 * 1024;
+
+/**
+ * Sets memory aside for an answer until its reader has it, or is gone.
+ *
+ * @throws HttpError 503 when there is none; SenderGone when nobody waits for the answer any more
+ */
+export function reserve(ctx: Context, budget: ByteBudget, bytes: number): void {
+  if (ctx.res.closed) throw new SenderGone();
+  const holding = budget.open(principal(ctx));
+  if (!holding.take(bytes))
+    throw unavailable('Too many large answers are on their way to you or others; read them, or try again');
+  ctx.res.once('close', () => holding.release());
+}
+
+/** Answers one entry. */
+export function answerEntry(ctx: Context, entry: StoredRequest): void {
+  if (entry.body.length <= SLICE_BYTES) ctx.body = presentRequest(entry);
+  else answerJson(ctx, logEntryJson(entry));
+}
+
+/** Answers `{"<name>": [entries…], …rest}`. */
+export function answerEntries(
+  ctx: Context,
+  name: string,
+  entries: StoredRequest[],
+  rest: Record<string, unknown>,
+): void {
+  answerJson(ctx, listJson(name, entries, rest));
+}
+
+/** Answers bytes as they are. */
+export function answerBytes(ctx: Context, bytes: Buffer): void {
+  ctx.body = bytes.length <= SLICE_BYTES ? bytes : Readable.from(slices(bytes), { objectMode: false });
+  ctx.length = bytes.length;
+}
+
+/** Sends a JSON text piece by piece, as its reader takes it and others leave time. */
+function answerJson(ctx: Context, pieces: Iterable<string>): void {
+  ctx.type = 'json';
+  ctx.body = Readable.from(inTurns(pieces), { objectMode: false, highWaterMark: SLICE_BYTES });
+}
+
+async function* inTurns(pieces: Iterable<string>): AsyncGenerator<string> {
+  const turn = createTurns();
+  for (const piece of pieces) {
+    await turn();
+    yield piece;
+  }
+}
+
+function* listJson(name: string, entries: StoredRequest[], rest: Record<string, unknown>): Generator<string> {
+  yield `{${JSON.stringify(name)}:[`;
+  for (const [i, entry] of entries.entries()) {
+    if (i > 0) yield ',';
+    yield* logEntryJson(entry);
+  }
+  yield `],${JSON.stringify(rest).slice(1)}`;
+}
+
+function* slices(bytes: Buffer): Generator<Buffer> {
+  for (let start = 0; start < bytes.length; start += SLICE_BYTES) yield bytes.subarray(start, start + SLICE_BYTES);
+}

@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { uuid } from '../http/validate.ts';
+import { ALIAS, ALIAS_MAX_LENGTH, ALIAS_MIN_LENGTH, aliasProblem } from '../../domain/endpoint.ts';
+import { MAX_SIGNATURE_LENGTH, PROVIDERS } from '../../domain/signature/verify.ts';
+
+const MAX_LIMIT = 200;
+const MAX_ENDPOINTS_LIMIT = 1_000;
+const MAX_BATCH_IDS = 1_000;
+
+const aliasError = { error: ({ input }: { input?: unknown }) => aliasProblem(input as string) };
+
+export const alias = z
+  .string()
+  .min(ALIAS_MIN_LENGTH, aliasError)
+  .max(ALIAS_MAX_LENGTH, aliasError)
+  .regex(ALIAS, aliasError)
+  .refine((text) => aliasProblem(text) === undefined, aliasError);
+
+/** Body of `POST /api/endpoints`; `alias: null` means none. */
+export const createEndpointBody = z
+  .strictObject({ permanent: z.boolean().default(false), alias: alias.nullable().default(null) })
+  .default({ permanent: false, alias: null });
+
+/** Body of `DELETE /api/requests`. */
+export const batchDeleteBody = z.strictObject({
+  ids: z.array(uuid).min(1, 'must hold at least one id').max(MAX_BATCH_IDS, `must hold at most ${MAX_BATCH_IDS} ids`),
+});
+
+/** Bytes of a payload whose signature is checked on the public route. */
+export const MAX_VERIFY_PAYLOAD_BYTES = 1024 * 1024;
+
+const provider = z.enum(PROVIDERS, `must be one of ${PROVIDERS.join(', ')}`);
+
+/** A signature, and what is as short. */
+const shortText = z.string().max(MAX_SIGNATURE_LENGTH, `must have at most ${MAX_SIGNATURE_LENGTH} characters`);
+
+/** Body of `POST /api/verify-signature`. */
+export const verifySignatureBody = z.object({
+  provider,
+  payload: z.string().meta({
+    maxLength: MAX_VERIFY_PAYLOAD_BYTES,
+    description: `At most ${MAX_VERIFY_PAYLOAD_BYTES} bytes of UTF-8; more is 413`,
+  }),
+  signature: shortText,
+  secret: shortText,
+  timestamp: shortText.optional(),
+});
+
+/** Body of `POST /api/requests/:id/verify`; the provider is found by the entry's headers when left out. */
+export const verifyStoredBody = z.strictObject({ provider: provider.optional(), secret: shortText });
+
+/** In a query, where numbers are texts. */
+const wholeNumber = z
+  .string()
+  .regex(/^\d{1,15}$/, 'must be a whole number')
+  .transform(Number);
+const MAX_WHOLE_NUMBER = 999_999_999_999_999;
+
+const limitUpTo = (max: number, byDefault: number) =>
+  wholeNumber
+    .pipe(
+      z
+        .int()
+        .min(1, 'must be 1 or more')
+        .max(MAX_WHOLE_NUMBER)
+        .overwrite((limit) => Math.min(limit, max)),
+    )
+    .default(byDefault)
+    .meta({ description: `More than ${max} is taken for ${max}` });
+
+const offset = wholeNumber.pipe(z.int().min(0).max(MAX_WHOLE_NUMBER)).default(0);
+
+/** Query of `GET /api/endpoints/:id/requests`; a `limit` over 200 is clamped. Other names are ignored. */
+export const pageQuery = z.object({ limit: limitUpTo(MAX_LIMIT, 50), offset, before: uuid.optional() });
+
+/** Query of `GET /api/endpoints`, likewise; without parameters it is all that fits on a page. */
+export const endpointPageQuery = z.object({
+  limit: limitUpTo(MAX_ENDPOINTS_LIMIT, MAX_ENDPOINTS_LIMIT),
+  offset,
+  before: uuid.optional(),
+});

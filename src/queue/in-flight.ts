@@ -1,0 +1,41 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { shareNext } from '../single-flight.ts';
+import { CAPTURE_QUEUES, type CaptureQueues } from './capture-queue.ts';
+
+/** How long a read or delete waits for acknowledged captures to be stored, in milliseconds. */
+const IN_FLIGHT_BOUND_MS = 2_000;
+
+/** Beyond this many waiting batches the bound would pass anyway, so that reads don't wait in vain. */
+const IN_FLIGHT_MAX_BATCHES = 1_000;
+
+/**
+ * A function that waits until every capture that was acknowledged before its call is stored, for at
+ * most two seconds, and tells how many batches still are not: 0 in the common case.
+ * However many callers wait, one of them asks Redis at a time.
+ *
+ * The function throws when Redis can't be asked.
+ */
+export function createInFlightWait(queues: CaptureQueues): () => Promise<number> {
+  const snapshot = shareNext(() => inFlight(queues));
+  return async () => {
+    const deadline = performance.now() + IN_FLIGHT_BOUND_MS;
+    let awaited = await snapshot();
+    for (let pauseMs = 2; awaited.size > 0; pauseMs = Math.min(pauseMs * 2, 50)) {
+      if (awaited.size > IN_FLIGHT_MAX_BATCHES || performance.now() + pauseMs > deadline) return awaited.size;
+      await sleep(pauseMs);
+      awaited = awaited.intersection(await snapshot());
+    }
+    return 0;
+  };
+}
+
+/**
+ * Ids of the jobs that are not done, read of each queue in one script and so at one instant. The oldest
+ * ones, where there are too many: those that a caller waits for must not be pushed out of sight by later ones.
+ */
+async function inFlight(queues: CaptureQueues): Promise<Set<string>> {
+  const lists = await Promise.all(
+    CAPTURE_QUEUES.map((name) => queues[name].getRanges(['wait', 'active', 'delayed'], 0, IN_FLIGHT_MAX_BATCHES, true)),
+  );
+  return new Set(lists.flat());
+}

@@ -1,0 +1,51 @@
+import type { Redis } from 'ioredis';
+import { redisKeys } from './keys.ts';
+
+/** Longer than any look-up that began before the delete can take to write its stale answer. */
+const TOMBSTONE_SECONDS = 3_600;
+const TOMBSTONE = 'deleted';
+
+/** Tells all pods that values in Redis have changed. Earlier versions drop everything, whatever the message says. */
+export async function announce(redis: Redis, prefix: string, keys: readonly string[]): Promise<void> {
+  await redis.publish(redisKeys(prefix).announcements, JSON.stringify(keys));
+}
+
+/**
+ * The keys of an announcement; undefined for one that names none, as earlier versions send it: anything may have
+ * changed.
+ */
+export function announcedKeys(message: string): string[] | undefined {
+  if (!message.startsWith('[')) return undefined;
+  try {
+    return JSON.parse(message) as string[];
+  } catch {
+    return undefined;
+  }
+}
+
+export interface Stop {
+  /** Tells this tombstone from others. */
+  mark?: string;
+  seconds?: number;
+}
+
+/**
+ * Stops captures of an endpoint on all pods; to be called before its row is removed.
+ * Returns whether they had not been stopped before.
+ */
+export async function stopCaptures(
+  redis: Redis,
+  prefix: string,
+  endpointId: string,
+  stop: Stop = {},
+): Promise<boolean> {
+  const key = redisKeys(prefix).endpoint(endpointId);
+  const tombstone = stop.mark === undefined ? TOMBSTONE : `${TOMBSTONE}:${stop.mark}`;
+  const before = await redis.set(key, tombstone, 'EX', stop.seconds ?? TOMBSTONE_SECONDS, 'GET');
+  await announce(redis, prefix, [key]);
+  return before !== null && !isTombstone(before);
+}
+
+export function isTombstone(value: string): boolean {
+  return value.startsWith(TOMBSTONE);
+}

@@ -1,0 +1,72 @@
+import type { Redis } from 'ioredis';
+import { describeError, type Log } from '../log.ts';
+import { announcedKeys } from './announcements.ts';
+import { redisKeys } from './keys.ts';
+import { watchListening, type Listening } from './listening.ts';
+import { createLocalCopies, type LocalCopies } from './local-copies.ts';
+
+/** How long a pod trusts its own copy if an announcement should get lost. */
+const LOCAL_TTL_MS = 5_000;
+const LOCAL_MAX = 20_000;
+
+/** A pod whose connection for announcements went silent relies on its copies for this long together at most. */
+const HEARTBEAT_MS = 1_000;
+const HEARTBEAT_TIMEOUT_MS = 2_000;
+
+/** What Redis holds of an endpoint; the owner's plan has a key of its own, because it changes alone. */
+export interface CachedEndpoint {
+  id: string;
+  userId: string;
+  /** Unix milliseconds, null for a permanent endpoint. */
+  expiresAt: number | null;
+}
+
+export interface EndpointCopiesOptions {
+  subscriber: Redis;
+  prefix: string;
+  log: Log;
+}
+
+/** A process's own copies of what Redis has of endpoints, by Redis' keys. */
+export interface EndpointCopies {
+  aliases: LocalCopies<string>;
+  endpoints: LocalCopies<CachedEndpoint>;
+  plans: LocalCopies<string>;
+  drop(keys: readonly string[]): void;
+  listening: Listening;
+}
+
+/** What this process holds itself, by keys of Redis; nothing while announcements do not reach it. */
+export function createEndpointCopies({ subscriber, prefix, log }: EndpointCopiesOptions): EndpointCopies {
+  const { announcements } = redisKeys(prefix);
+  const mayKeep = (): boolean => listening.isUp();
+  const aliases = createLocalCopies<string>(LOCAL_MAX, LOCAL_TTL_MS, mayKeep);
+  const endpoints = createLocalCopies<CachedEndpoint>(LOCAL_MAX, LOCAL_TTL_MS, mayKeep);
+  const plans = createLocalCopies<string>(LOCAL_MAX, LOCAL_TTL_MS, mayKeep);
+  const all = [aliases, endpoints, plans];
+
+  function drop(changed: readonly string[]): void {
+    for (const key of changed) for (const copies of all) copies.drop(key);
+  }
+  function clear(): void {
+    for (const copies of all) copies.clear();
+  }
+  subscriber.on('message', (_channel, message) => {
+    const changed = announcedKeys(message);
+    if (changed === undefined) clear();
+    else drop(changed);
+  });
+  // What was announced while this process was not listening is unknown: it relies on Redis until it listens again.
+  const listening: Listening = watchListening({
+    subscriber,
+    listen: () => subscriber.subscribe(announcements),
+    heartbeatMs: HEARTBEAT_MS,
+    timeoutMs: HEARTBEAT_TIMEOUT_MS,
+    onUp: clear,
+    onInterrupted: clear,
+    onForbidden(error) {
+      log.warn({ error: describeError(error) }, 'Cannot listen for endpoint changes; asking Redis each time');
+    },
+  });
+  return { aliases, endpoints, plans, drop, listening };
+}

@@ -1,0 +1,138 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker, WaitingError, type Job, type WorkerOptions as BullWorkerOptions } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { decodeBatch, type CaptureBatchJob } from '../domain/capture-batch.ts';
+import { describeError, type Log } from '../log.ts';
+import type { WorkerMetrics } from './metrics.ts';
+import { CAPTURE_QUEUES, readLargeBody, removeLargeBody } from '../queue/capture-queue.ts';
+import { answers, isLost } from '../redis/connections.ts';
+import { stopCaptures } from '../redis/announcements.ts';
+import type { Database } from '../store/database.ts';
+import { findStoredBatches } from '../store/capture-batches.ts';
+import { isDatabaseError, isRefusedData, isUnavailable, mayBeTheData } from '../store/sql-errors.ts';
+import { createCommitter } from './committer.ts';
+import { measured } from './persist-metrics.ts';
+import { createOrphanStop } from './orphans.ts';
+import { Stopping } from './patience.ts';
+import { persistBatches, type Persisted } from './persist.ts';
+
+/** Before a job goes back to the queue because the database is unreachable. */
+const UNAVAILABLE_PAUSE_MS = 1_000;
+
+const JOB_BACKOFF_CAP_MS = 30_000;
+
+/** Large jobs in hand at most: each is tens of megabytes, several times over. */
+const LARGE_CONCURRENCY = 2;
+
+export interface CaptureWorker {
+  /** Finishes what is in flight, gives back what the database does not take, and closes. */
+  close(): Promise<void>;
+}
+
+/** Settings that the workers of both queues share. */
+export interface QueueWorkerOptions {
+  queueWorker: Pick<
+    BullWorkerOptions,
+    'connection' | 'prefix' | 'lockDuration' | 'stalledInterval' | 'maxStalledCount'
+  >;
+}
+
+export interface CaptureWorkerOptions extends QueueWorkerOptions {
+  db: Database;
+  redis: Redis;
+  redisPrefix: string;
+  /** Jobs in hand at most. */
+  concurrency: number;
+  /** Shows what is stored to its followers. */
+  broadcast: (persisted: Persisted) => Promise<unknown>;
+  metrics: WorkerMetrics;
+  log: Log;
+}
+
+/** Starts taking capture jobs. */
+export function startCaptureWorker({
+  db,
+  redis,
+  redisPrefix,
+  concurrency,
+  broadcast,
+  metrics,
+  log,
+  queueWorker,
+}: CaptureWorkerOptions): CaptureWorker {
+  const stopOrphans = createOrphanStop({ stopCaptures: (id) => stopCaptures(redis, redisPrefix, id), metrics, log });
+  const committer = createCommitter({
+    persist: measured(metrics, (batches, lastResort) =>
+      persistBatches(
+        db.pool,
+        batches,
+        lastResort ? (error) => isRefusedData(error) || mayBeTheData(error) : isRefusedData,
+      ),
+    ),
+    async broadcast(persisted) {
+      await stopOrphans(persisted);
+      await broadcast(persisted);
+    },
+    mayBeTheData,
+    // Data that is refused was set apart before; whatever else the database says may pass.
+    isOutage: (error) => isDatabaseError(error) && !isRefusedData(error),
+    log,
+  });
+  const workers = CAPTURE_QUEUES.map((name) => {
+    const worker = new Worker<CaptureBatchJob, void>(name, storeJob, {
+      ...queueWorker,
+      concurrency: name === 'capture' ? concurrency : LARGE_CONCURRENCY,
+      settings: {
+        backoffStrategy: (attempt) =>
+          Math.min(500 * 2 ** (attempt - 1), JOB_BACKOFF_CAP_MS) * (0.5 + Math.random() / 2),
+      },
+    });
+    worker.on(
+      'error',
+      (error) => isLost(error) || log.warn({ queue: name, error: describeError(error) }, 'Queue trouble'),
+    );
+    worker.on('failed', (job, error) =>
+      log.error({ queue: name, job: job?.id, error: describeError(error) }, 'Job failed'),
+    );
+    return worker;
+  });
+
+  async function storeJob(job: Job<CaptureBatchJob, void>, token?: string): Promise<void> {
+    const id = job.id as string;
+    const hasBody = job.data.v === 2;
+    try {
+      const body = hasBody ? await readLargeBody(redis, redisPrefix, id) : undefined;
+      if (body === null) return await expectStored(id);
+      await committer.commit({ id, day: job.data.day, captures: decodeBatch(job.data, body) });
+      if (hasBody) await removeLargeBody(redis, redisPrefix, id);
+    } catch (error) {
+      if (!(error instanceof Stopping) && !isUnavailable(error)) throw withoutData(error);
+      // Back to the queue for another worker, without costing the job an attempt.
+      if (isUnavailable(error)) await sleep(UNAVAILABLE_PAUSE_MS);
+      await job.moveToWait(token);
+      throw new WaitingError();
+    }
+  }
+
+  /** Its body is removed when it is stored: an earlier run ended before it could say that it was done. */
+  async function expectStored(batchId: string): Promise<void> {
+    const stored = await findStoredBatches(db.pool, [batchId]);
+    if (!stored.has(batchId)) throw new Error('the body of this large capture is missing');
+  }
+
+  return {
+    async close() {
+      committer.stop();
+      const force = !(await answers(redis));
+      await Promise.all(workers.map((worker) => worker.close(force)));
+    },
+  };
+}
+
+/** BullMQ keeps message and stack with the failed job, where both may quote what was captured. */
+function withoutData(error: unknown): Error {
+  const { type, message, code, stack } = describeError(error);
+  const clean = new Error([type, message, code].filter((part) => part !== undefined).join(': '));
+  clean.stack = `${clean.message}\n${stack ?? ''}`;
+  return clean;
+}
