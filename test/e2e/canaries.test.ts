@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import jwt from 'jsonwebtoken';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { newTimeOrderedId } from '../../src/domain/ids.ts';
 import { CAPTURE_QUEUES, enqueueCaptures } from '../../src/queue/capture-queue.ts';
 import { makeCapture } from '../support/captures.ts';
 import { client, send, type Client } from '../support/client.ts';
-import { eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { startRole, type RoleProcess } from '../support/processes.ts';
 
 /*
@@ -24,8 +24,8 @@ let owner: Client;
 let endpoint: string;
 const ended: RoleProcess[] = [];
 
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment(async (opened) => {
+  environment = opened;
   env = { ...environment.env, JWT_SECRET: SECRET };
   // The most talkative database there could be: it quotes what it refuses.
   const quoting = (table: string, column: string, start: string, state: string, errno: number): Promise<unknown> =>
@@ -43,7 +43,6 @@ beforeAll(async () => {
   owner = client(api.url, token);
   endpoint = (await owner.create({ alias: `${WORD}-alias` })).body.id;
 });
-afterAll(() => environment.close());
 
 const logged = (process: RoleProcess, message: string): boolean =>
   process.log.some(({ msg }) => String(msg).startsWith(message));

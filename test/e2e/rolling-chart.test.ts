@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { expectBalanced, startLoad } from '../support/accounting.ts';
 import { startFollower } from '../support/live/follower.ts';
 import { startBalancer } from '../support/balancer.ts';
 import { client, mintToken } from '../support/client.ts';
-import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { startRole, type RoleProcess } from '../support/processes.ts';
 
 /** Of a container in the manifests that the chart renders. */
@@ -50,10 +50,9 @@ function rolloutOf(component: string): Rollout {
 }
 
 let environment: Environment;
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment((opened) => {
+  environment = opened;
 });
-afterAll(() => environment.close());
 
 /**
  * As a kubelet ends a container: it sleeps, then SIGTERM; whoever is there at the end of the grace period is killed.

@@ -1,18 +1,17 @@
 import { createHmac, generateKeyPairSync } from 'node:crypto';
 import jwt from 'jsonwebtoken';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { captureOne, client, mintToken, send } from '../support/client.ts';
-import { JWT_SECRET, openEnvironment, type Environment } from '../support/environment.ts';
+import { JWT_SECRET, useEnvironment, type Environment } from '../support/environment.ts';
 
 let environment: Environment;
 let url: string;
 
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment(async (opened) => {
+  environment = opened;
   await environment.startWorker();
   ({ url } = await environment.startApi());
 });
-afterAll(() => environment.close());
 
 const ROUTES = [
   ['GET', '/api/endpoints'],

@@ -1,9 +1,9 @@
 import { connect } from 'node:net';
 import { METHODS } from 'node:http';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { idToBytes } from '../../src/domain/ids.ts';
 import { captureOne, client, mintToken, rawExchange, send, type Client, type Receipt } from '../support/client.ts';
-import { eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { eventually, useEnvironment, type Environment } from '../support/environment.ts';
 
 let environment: Environment;
 let url: string;
@@ -11,14 +11,13 @@ let port: number;
 let owner: Client;
 let endpointId: string;
 
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment(async (opened) => {
+  environment = opened;
   await environment.startWorker();
   ({ url, port } = await environment.startApi({ PLANS: '{"pro":{"maxRequestSize":1048576}}' }));
   owner = client(url, mintToken('ann'));
   endpointId = (await owner.create({ alias: 'my-hook' })).body.id;
 });
-afterAll(() => environment.close());
 
 async function requestCount(): Promise<number> {
   return (await owner.endpoint(endpointId)).body.request_count;

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { Worker } from 'bullmq';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { redisKeys } from '../../src/redis/keys.ts';
-import { closing, eventually, JWT_SECRET, openEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, JWT_SECRET, useEnvironment, type Environment } from '../support/environment.ts';
 import { mintToken } from '../support/client.ts';
 import { endProcess } from '../support/processes.ts';
 
@@ -13,10 +13,9 @@ import { endProcess } from '../support/processes.ts';
 const SCRIPT = readFileSync('charts/hookbay/files/capture-test.mjs', 'utf8');
 
 let environment: Environment;
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment((opened) => {
+  environment = opened;
 });
-afterAll(() => environment.close());
 
 async function runHelmTest(env: Record<string, string>): Promise<string> {
   return (await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', SCRIPT], { env })).stdout;

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { encodeBatch, type CaptureBatchJob } from '../../src/domain/capture-batch.ts';
 import { idToBytes, newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
 import { createWorkerMetrics } from '../../src/worker/metrics.ts';
@@ -12,7 +12,7 @@ import { persistBatches } from '../../src/worker/persist.ts';
 import { startCaptureWorker } from '../../src/worker/capture-worker.ts';
 import { makeCapture } from '../support/captures.ts';
 import { mintToken } from '../support/client.ts';
-import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { connectClient } from '../support/live/clients.ts';
 
 const DAY = '2026-03-01';
@@ -21,13 +21,12 @@ const plan = parsePlans(undefined).get('pro') as Plan;
 let environment: Environment;
 let endpointId: string;
 
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment(async (opened) => {
+  environment = opened;
   endpointId = newEndpointId();
   const fields = { userId: 'ann', alias: null, permanent: false, expiresAt: null, now: new Date(), plan };
   await insertEndpoint(environment.db.knex, { id: endpointId, ...fields });
 });
-afterAll(() => environment.close());
 
 /** A capture worker that shows what it stores, and what it has warned of. */
 function startWorker() {

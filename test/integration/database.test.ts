@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { openDatabase } from '../../src/store/database.ts';
 import { isUnavailable } from '../../src/store/sql-errors.ts';
-import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 
 let environment: Environment;
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment((opened) => {
+  environment = opened;
 });
-afterAll(() => environment.close());
 
 test('a connection that nothing comes from is given up: in a statement, which fails as unavailable, and idle, which nobody notices', async () => {
   const db = closing(openDatabase(environment.config.mysql, 300), (database) => database.close());

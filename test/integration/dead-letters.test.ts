@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { RowDataPacket } from 'mysql2/promise';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { deadLetters } from '../../src/commands/dead-letters.ts';
 import { replayDeadLetter } from '../../src/commands/replay.ts';
 import { bytesToId, idToBytes, newEndpointId, newTimeOrderedId, timeOfId } from '../../src/domain/ids.ts';
@@ -12,7 +12,7 @@ import { insertEndpoint, removeEndpoint } from '../../src/store/endpoints.ts';
 import { findUsage } from '../../src/store/usage.ts';
 import { persistBatches } from '../../src/worker/persist.ts';
 import { makeCapture } from '../support/captures.ts';
-import { eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { endProcess } from '../support/processes.ts';
 
 const DAY = '2026-03-01';
@@ -22,10 +22,9 @@ const plan = parsePlans(undefined).get('pro') as Plan;
 let environment: Environment;
 let endpointId: string;
 
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment((opened) => {
+  environment = opened;
 });
-afterAll(() => environment.close());
 beforeEach(async () => {
   endpointId = await newEndpoint();
 });

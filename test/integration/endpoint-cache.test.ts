@@ -1,19 +1,18 @@
 import { connect } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { newEndpointId } from '../../src/domain/ids.ts';
 import { createLog } from '../../src/log.ts';
 import { closeRedis, openRedis } from '../../src/redis/connections.ts';
 import { createEndpointCache, type EndpointCache } from '../../src/redis/endpoint-cache.ts';
 import type { CaptureTarget } from '../../src/store/endpoints.ts';
-import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { startProxy } from '../support/proxy.ts';
 
 let environment: Environment;
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment((opened) => {
+  environment = opened;
 });
-afterAll(() => environment.close());
 
 type FindInDatabase = (key: string) => Promise<CaptureTarget | undefined>;
 

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { idToBytes, newEndpointId } from '../../src/domain/ids.ts';
 import { client, mintToken } from '../support/client.ts';
-import { openEnvironment, type Environment } from '../support/environment.ts';
+import { useEnvironment, type Environment } from '../support/environment.ts';
 
 const HOUR_MS = 3_600_000;
 const PLANS =
@@ -9,11 +9,10 @@ const PLANS =
 
 let environment: Environment;
 let pods: { url: string }[];
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment(async (opened) => {
+  environment = opened;
   pods = [await environment.startApi({ PLANS }), await environment.startApi({ PLANS })];
 });
-afterAll(() => environment.close());
 
 const as = (user: string, plan: string, pod = 0) => client(pods[pod]?.url ?? '', mintToken(user, { plan }));
 

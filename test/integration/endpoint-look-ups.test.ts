@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createEndpointLookUps, limitLookUps, TooManyLookUps } from '../../src/api/capture/endpoint-look-ups.ts';
 import { newEndpointId } from '../../src/domain/ids.ts';
 import { findCaptureTargets } from '../../src/store/endpoints.ts';
 import { captureOne, client, mintToken, send } from '../support/client.ts';
-import { eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { eventually, useEnvironment, type Environment } from '../support/environment.ts';
 
 let environment: Environment;
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment(async (opened) => {
+  environment = opened;
   await environment.startWorker();
 });
-afterAll(() => environment.close());
 
 /** Statements of one test, counted where they leave for the database. */
 async function countingStatements<T>(work: () => Promise<T>): Promise<number> {

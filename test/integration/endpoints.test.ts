@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { idToBytes } from '../../src/domain/ids.ts';
 import { captureOne, client, mintToken, send, type Client } from '../support/client.ts';
-import { eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { eventually, useEnvironment, type Environment } from '../support/environment.ts';
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -17,12 +17,11 @@ function newUser(claims: Record<string, unknown> = { plan: 'pro' }): Client {
   return client(url, mintToken(`user-${users}`, claims));
 }
 
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment(async (opened) => {
+  environment = opened;
   await environment.startWorker();
   ({ url } = await environment.startApi());
 });
-afterAll(() => environment.close());
 
 describe('POST /api/endpoints', () => {
   test('an empty, absent or default body gives a time-limited endpoint of 168 hours [Create: body; Default lifetime; Create accepts]', async () => {

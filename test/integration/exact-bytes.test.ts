@@ -1,21 +1,20 @@
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { captureOne, client, mintToken, type Client } from '../support/client.ts';
-import { openEnvironment, type Environment } from '../support/environment.ts';
+import { useEnvironment, type Environment } from '../support/environment.ts';
 
 let environment: Environment;
 let url: string;
 let owner: Client;
 let endpointId: string;
 
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment(async (opened) => {
+  environment = opened;
   await environment.startWorker();
   ({ url } = await environment.startApi());
   owner = client(url, mintToken('ann'));
   endpointId = (await owner.create()).body.id;
 });
-afterAll(() => environment.close());
 
 async function bodyOf(id: string): Promise<Buffer> {
   const { body, body_encoding: encoding } = (await owner.entry(id)).body;

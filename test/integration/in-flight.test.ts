@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
 import { enqueueCaptures } from '../../src/queue/capture-queue.ts';
 import { createInFlightWait } from '../../src/queue/in-flight.ts';
 import { makeCapture } from '../support/captures.ts';
-import { openEnvironment, type Environment } from '../support/environment.ts';
+import { useEnvironment, type Environment } from '../support/environment.ts';
 
 let environment: Environment;
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment((opened) => {
+  environment = opened;
 });
-afterAll(() => environment.close());
 
 async function enqueueBatches(count: number): Promise<void> {
   const batch = () => ({ id: newTimeOrderedId(), day: '2026-03-01', captures: [makeCapture(newEndpointId())] });

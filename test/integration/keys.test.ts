@@ -1,12 +1,12 @@
 import { createHmac, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import jwt from 'jsonwebtoken';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createJwksSource } from '../../src/api/auth/jwks-source.ts';
 import { openKeys } from '../../src/api/auth/keys.ts';
 import { createLog } from '../../src/log.ts';
 import { send, type Answer } from '../support/client.ts';
-import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 
 const log = createLog('silent');
 const ONE_BODY = '{"error":"A valid bearer token is required"}';
@@ -56,10 +56,9 @@ async function startKeyServer() {
 }
 
 let environment: Environment;
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment((opened) => {
+  environment = opened;
 });
-afterAll(() => environment.close());
 
 const NO_KEY = { JWT_SECRET: '', JWT_PUBLIC_KEY: '', JWKS_URL: '' };
 const sign = (pair: Pair, algorithm: jwt.Algorithm, claims: object = {}, header: object = {}): string =>

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { captureOne, client, mintToken } from '../support/client.ts';
-import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { connectClient, startClient } from '../support/live/clients.ts';
 import { startRole } from '../support/processes.ts';
 
@@ -10,10 +10,9 @@ import { startRole } from '../support/processes.ts';
  */
 
 let environment: Environment;
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment((opened) => {
+  environment = opened;
 });
-afterAll(() => environment.close());
 
 /** A user of Redis who may do everything but what the rules take away. */
 async function redisUser(...rules: string[]): Promise<{

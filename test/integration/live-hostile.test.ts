@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { newTimeOrderedId } from '../../src/domain/ids.ts';
 import { persistBatches } from '../../src/worker/persist.ts';
 import { makeCapture } from '../support/captures.ts';
 import { captureOne, client, mintToken } from '../support/client.ts';
-import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { connectClient } from '../support/live/clients.ts';
 import { startProxy } from '../support/proxy.ts';
 import { connectRaw, connectRawAs, type RawLive } from '../support/live/raw-socket.ts';
@@ -19,12 +19,11 @@ let user: string;
 let token: string;
 let endpointId: string;
 
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment(async (opened) => {
+  environment = opened;
   ({ url } = await environment.startApi());
   await environment.startWorker();
 });
-afterAll(() => environment.close());
 beforeEach(async () => {
   user = `ann-${(users += 1)}`;
   token = mintToken(user);

@@ -1,6 +1,6 @@
 import { createSecretKey } from 'node:crypto';
 import { createServer } from 'node:http';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { io } from 'socket.io-client';
 import { startLive } from '../../src/api/live/server.ts';
 import { createMessageLimit } from '../../src/api/live/message-limit.ts';
@@ -17,7 +17,7 @@ import { watchSubscriber } from '../../src/redis/live-channels.ts';
 import { persistBatches } from '../../src/worker/persist.ts';
 import { makeCapture } from '../support/captures.ts';
 import { captureOne, client, mintToken, type Client } from '../support/client.ts';
-import { closing, eventually, JWT_SECRET, openEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, JWT_SECRET, useEnvironment, type Environment } from '../support/environment.ts';
 import { catchUpOnConnect, connectClient, refusedHandshake, type LiveClient } from '../support/live/clients.ts';
 import { startProxy } from '../support/proxy.ts';
 
@@ -30,15 +30,14 @@ let token: string;
 let api: Client;
 let endpointId: string;
 
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment(async (opened) => {
+  environment = opened;
   ({ url } = await environment.startApi({
     LIVE_MAX_SOCKETS_PER_USER: '3',
     LIVE_MAX_BUFFERED_BYTES: String(4 * 1024 * 1024),
   }));
   await environment.startWorker();
 });
-afterAll(() => environment.close());
 beforeEach(async () => {
   user = `ann-${(users += 1)}`;
   token = mintToken(user);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { createBroadcaster } from '../../src/worker/broadcast.ts';
 import { persistBatches } from '../../src/worker/persist.ts';
 import { newTimeOrderedId } from '../../src/domain/ids.ts';
@@ -8,7 +8,7 @@ import { enqueueCaptures } from '../../src/queue/capture-queue.ts';
 import { closeRedis, openRedis } from '../../src/redis/connections.ts';
 import { makeCapture } from '../support/captures.ts';
 import { captureOne, client, mintToken, send, type Client } from '../support/client.ts';
-import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { scrape } from '../support/exposition.ts';
 import { startProxy } from '../support/proxy.ts';
 import { connectClient, refusedHandshake, startClient } from '../support/live/clients.ts';
@@ -22,13 +22,12 @@ let endpointId: string;
 let user: string;
 let users = 0;
 
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment(async (opened) => {
+  environment = opened;
   ({ url: one } = await environment.startApi());
   ({ url: two } = await environment.startApi());
   firstWorker = await environment.startWorker();
 });
-afterAll(() => environment.close());
 beforeEach(async () => {
   // A user of its own: what another test captured may still be on its way.
   user = `ann-${(users += 1)}`;

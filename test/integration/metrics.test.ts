@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { idToBytes, newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
 import { httpError } from '../../src/api/http/errors.ts';
 import { outcomeOf } from '../../src/api/capture/capture.ts';
@@ -8,7 +8,7 @@ import { enqueueCaptures } from '../../src/queue/capture-queue.ts';
 import { openMaintenanceQueue, requestSweep } from '../../src/queue/maintenance-queue.ts';
 import { makeCapture } from '../support/captures.ts';
 import { captureOne, client, mintToken, send, type Client } from '../support/client.ts';
-import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { scrape, type Exposition } from '../support/exposition.ts';
 
 let environment: Environment;
@@ -20,13 +20,12 @@ let endpoint: string;
 
 const PLANS = JSON.stringify({ one: { dailyRequests: 1 }, small: { maxRequestSize: 10 } });
 
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment(async (opened) => {
+  environment = opened;
   ({ url, port, internalPort } = await environment.startApi({ PLANS, INTAKE_MAX_BYTES: String(1024 * 1024) }));
   owner = client(url, mintToken('ann'));
   endpoint = (await owner.create()).body.id;
 });
-afterAll(() => environment.close());
 
 const outcomes = (metrics: Exposition) =>
   Object.fromEntries(

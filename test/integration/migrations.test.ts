@@ -2,19 +2,18 @@ import { spawn } from 'node:child_process';
 import { createServer, type AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { createConnection } from 'mysql2/promise';
-import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { MisconfigurationError } from '../../src/user-error.ts';
 import { connectionOptions } from '../../src/local/mysql.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { checkPacketSize, migrate, pendingMigrations } from '../../src/store/migrations.ts';
-import { closing, openEnvironment, type Environment } from '../support/environment.ts';
+import { closing, useEnvironment, type Environment } from '../support/environment.ts';
 import { startProxy } from '../support/proxy.ts';
 
 let environment: Environment;
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment((opened) => {
+  environment = opened;
 });
-afterAll(() => environment.close());
 
 async function emptyDatabase(): Promise<void> {
   const { knex } = environment.db;

@@ -1,9 +1,9 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/management/openapi.ts';
 import { captureOne, client, mintToken, send, type Answer, type Client } from '../support/client.ts';
-import { openEnvironment, type Environment } from '../support/environment.ts';
+import { useEnvironment, type Environment } from '../support/environment.ts';
 
 interface Operation {
   security?: object[];
@@ -24,8 +24,8 @@ let owner: Client;
 let document: Document;
 let ajv: Ajv2020;
 
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment(async (opened) => {
+  environment = opened;
   await environment.startWorker();
   ({ url } = await environment.startApi({
     PLANS: '{"pro":{"dailyRequests":12,"maxRequestSize":1000,"permanentEndpoints":1}}',
@@ -36,7 +36,6 @@ beforeAll(async () => {
   (addFormats as unknown as (instance: Ajv2020) => void)(ajv);
   ajv.addSchema({ $id: 'doc', ...document });
 });
-afterAll(() => environment.close());
 
 const seen = new Set<string>();
 

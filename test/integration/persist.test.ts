@@ -8,17 +8,16 @@ import { insertEndpoint, removeEndpoint } from '../../src/store/endpoints.ts';
 import { findUsage } from '../../src/store/usage.ts';
 import { persistBatches, type CaptureBatch } from '../../src/worker/persist.ts';
 import { makeCapture } from '../support/captures.ts';
-import { openEnvironment, type Environment } from '../support/environment.ts';
+import { useEnvironment, type Environment } from '../support/environment.ts';
 
 let environment: Environment;
 let endpointId: string;
 const DAY = '2026-03-01';
 const plan = parsePlans(undefined).get('pro') as Plan;
 
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment((opened) => {
+  environment = opened;
 });
-afterAll(() => environment.close());
 beforeEach(async () => {
   endpointId = await newEndpoint();
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { RunningApi } from '../../src/api/start.ts';
 import { createLog } from '../../src/log.ts';
 import { newTimeOrderedId, newEndpointId, firstIdAt } from '../../src/domain/ids.ts';
@@ -11,18 +11,17 @@ import { sweep } from '../../src/worker/sweep.ts';
 import { sweepPlans } from '../../src/worker/plan-sweep.ts';
 import { makeCapture } from '../support/captures.ts';
 import { client, mintToken, type Client } from '../support/client.ts';
-import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { startProxy } from '../support/proxy.ts';
 
 const DAY_MS = 86_400_000;
 
 let environment: Environment;
 let api: RunningApi & { url: string };
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment(async (opened) => {
+  environment = opened;
   api = await environment.startApi();
 });
-afterAll(() => environment.close());
 
 const as = (user: string, plan: string, { url } = api): Client => client(url, mintToken(user, { plan }));
 const inDatabase = (user: string): Promise<string | undefined> => findPlan(environment.db.knex, user);

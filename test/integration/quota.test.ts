@@ -1,11 +1,11 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { firstIdAt, idToBytes, newTimeOrderedId } from '../../src/domain/ids.ts';
 import { utcDay } from '../../src/domain/time.ts';
 import { createQuota, reconcileQuota, type Quota } from '../../src/redis/quota.ts';
 import { userKey } from '../../src/store/users.ts';
 import { captureOne, client, mintToken, send } from '../support/client.ts';
-import { openEnvironment, type Environment } from '../support/environment.ts';
+import { openEnvironment, useEnvironment, type Environment } from '../support/environment.ts';
 
 const PLANS = '{"tiny":{"dailyRequests":5,"maxRequestSize":100},"other":{"dailyRequests":7}}';
 
@@ -13,12 +13,11 @@ let environment: Environment;
 let url: string;
 let users = 0;
 
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment(async (opened) => {
+  environment = opened;
   await environment.startWorker();
   ({ url } = await environment.startApi({ PLANS }));
 });
-afterAll(() => environment.close());
 
 const newUser = (): string => `user-${(users += 1)}`;
 

@@ -1,15 +1,14 @@
 import { connect, type AddressInfo } from 'node:net';
 import { createServer } from 'node:tls';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { makeAuthority, NO_OPENSSL } from '../support/certificates.ts';
-import { eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { startRole } from '../support/processes.ts';
 
 let env: Environment;
-beforeAll(async () => {
-  env = await openEnvironment();
+useEnvironment((opened) => {
+  env = opened;
 });
-afterAll(() => env.close());
 
 /** TLS in front of the tests' Redis; resolves with its port. */
 async function startTls(certificate: { cert: string; key: string }): Promise<number> {

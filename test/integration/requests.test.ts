@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { firstIdAt, idToBytes } from '../../src/domain/ids.ts';
 import { captureOne, client, mintToken, type Client, type Receipt } from '../support/client.ts';
-import { openEnvironment, type Environment } from '../support/environment.ts';
+import { useEnvironment, type Environment } from '../support/environment.ts';
 
 const UNKNOWN_ID = '01890a5d-ac96-774b-bcce-b302099a8057';
 
@@ -10,13 +10,12 @@ let url: string;
 let owner: Client;
 let endpointId: string;
 
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment(async (opened) => {
+  environment = opened;
   await environment.startWorker();
   ({ url } = await environment.startApi());
   owner = client(url, mintToken('ann'));
 });
-afterAll(() => environment.close());
 beforeEach(async () => {
   endpointId = (await owner.create()).body.id;
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { newTimeOrderedId } from '../../src/domain/ids.ts';
 import { enqueueCaptures } from '../../src/queue/capture-queue.ts';
 import { openRedis, closeRedis } from '../../src/redis/connections.ts';
@@ -6,7 +6,7 @@ import { holdLease } from '../../src/redis/lease.ts';
 import { createLog } from '../../src/log.ts';
 import { makeCapture } from '../support/captures.ts';
 import { client, mintToken } from '../support/client.ts';
-import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { scrape, type Exposition } from '../support/exposition.ts';
 import { startProxy } from '../support/proxy.ts';
 import { startRole } from '../support/processes.ts';
@@ -19,10 +19,9 @@ const SHARED = [
 ];
 
 let environment: Environment;
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment((opened) => {
+  environment = opened;
 });
-afterAll(() => environment.close());
 
 const leaseKey = (): string => `${environment.config.redis.prefix}:metrics-lease`;
 const sharedIn = (metrics: Exposition): string[] => SHARED.filter((name) => metrics.value(name) !== undefined);

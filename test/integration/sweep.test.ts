@@ -1,5 +1,5 @@
 import { Worker } from 'bullmq';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { encodeBatch } from '../../src/domain/capture-batch.ts';
 import { bytesToId, firstIdAt, idToBytes, newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
 import { parsePlans, type Plan } from '../../src/plans.ts';
@@ -11,7 +11,7 @@ import { persistBatches, type CaptureBatch } from '../../src/worker/persist.ts';
 import { sweep, type SweepOptions } from '../../src/worker/sweep.ts';
 import { captureOne, client, mintToken, send } from '../support/client.ts';
 import { makeCapture } from '../support/captures.ts';
-import { eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { eventually, useEnvironment, type Environment } from '../support/environment.ts';
 
 const DAY = '2026-03-01';
 const TABLES = ['requests', 'endpoints', 'purges', 'capture_batches', 'daily_usage', 'dead_letters'];
@@ -23,10 +23,9 @@ let environment: Environment;
 let stopped: string[];
 let cursor: Buffer | undefined;
 
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment((opened) => {
+  environment = opened;
 });
-afterAll(() => environment.close());
 beforeEach(async () => {
   for (const table of TABLES) await environment.db.knex(table).delete();
   stopped = [];

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/management/openapi.ts';
 import { send } from '../support/client.ts';
-import { closing, eventually, JWT_SECRET, openEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, JWT_SECRET, useEnvironment, type Environment } from '../support/environment.ts';
 import { startClient } from '../support/live/clients.ts';
 
 /*
@@ -13,11 +13,10 @@ import { startClient } from '../support/live/clients.ts';
 
 let environment: Environment;
 let url: string;
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment(async (opened) => {
+  environment = opened;
   ({ url } = await environment.startApi());
 });
-afterAll(() => environment.close());
 
 const base64url = (value: string | Buffer): string => Buffer.from(value as string).toString('base64url');
 const signed = (header: string | Buffer, payload: string | Buffer): string => {

@@ -1,12 +1,12 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { newTimeOrderedId } from '../../src/domain/ids.ts';
 import type { VerificationResult } from '../../src/domain/signature/verify.ts';
 import { persistBatches } from '../../src/worker/persist.ts';
 import { makeCapture } from '../support/captures.ts';
 import { captureOne, client, mintToken, send, type Answer, type Client } from '../support/client.ts';
-import { openEnvironment, type Environment } from '../support/environment.ts';
+import { useEnvironment, type Environment } from '../support/environment.ts';
 import { longestPause } from '../support/pause.ts';
 
 /*
@@ -21,14 +21,13 @@ let url: string;
 let owner: Client;
 let endpointId: string;
 
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment(async (opened) => {
+  environment = opened;
   await environment.startWorker();
   ({ url } = await environment.startApi({ VERIFY_RATE_LIMIT_PER_MINUTE: '0' }));
   owner = client(url, mintToken('ann', { plan: 'enterprise' }));
   endpointId = (await owner.create()).body.id;
 });
-afterAll(() => environment.close());
 
 type Verified = Answer<VerificationResult & { error?: string }>;
 

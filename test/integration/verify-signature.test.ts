@@ -1,22 +1,21 @@
 import { createHmac } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { VerificationResult } from '../../src/domain/signature/verify.ts';
 import { captureOne, client, mintToken, send, type Answer, type Client } from '../support/client.ts';
-import { openEnvironment, type Environment } from '../support/environment.ts';
+import { useEnvironment, type Environment } from '../support/environment.ts';
 
 let environment: Environment;
 let url: string;
 let owner: Client;
 let endpointId: string;
 
-beforeAll(async () => {
-  environment = await openEnvironment();
+useEnvironment(async (opened) => {
+  environment = opened;
   await environment.startWorker();
   ({ url } = await environment.startApi());
   owner = client(url, mintToken('ann'));
   endpointId = (await owner.create()).body.id;
 });
-afterAll(() => environment.close());
 
 const post = (body: unknown, base = url): Promise<Answer<VerificationResult & { error?: string }>> =>
   send(`${base}/api/verify-signature`, {

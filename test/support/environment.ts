@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { createConnection } from 'mysql2/promise';
-import { inject, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
 import { startApi, type RunningApi } from '../../src/api/start.ts';
 import { readConfig, type Config, type MysqlConfig, type RedisConfig } from '../../src/config.ts';
 import { connectionOptions } from '../../src/local/mysql.ts';
@@ -102,6 +102,16 @@ export async function openEnvironment(
       await connection.end();
     },
   };
+}
+
+/** Opens an environment before the tests of a file, hands it to `begin`, and closes it after them. */
+export function useEnvironment(begin: (environment: Environment) => Promise<void> | void): void {
+  let environment: Environment | undefined;
+  beforeAll(async () => {
+    environment = await openEnvironment();
+    await begin(environment);
+  });
+  afterAll(() => environment?.close());
 }
 
 export function environmentVariables(mysql: MysqlConfig, redis: RedisConfig): Record<string, string> {
