@@ -69,7 +69,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   );
   const memory = resources.add(
     startMemoryWatch({ redis: cacheRedis, refusePercent: config.redisMemoryRefusePercent, log }),
-    (watch) => watch.stop(),
+    (watch) => void watch.stop(),
   );
   const refuse = createRefusals(metrics.captureRefusals, log);
   const intake = resources.add(

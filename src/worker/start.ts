@@ -69,8 +69,8 @@ export async function startWorkerProcess(
   /** Not before the schema is there: a job that fails for want of it would have to be tried again. */
   async function takeJobs(): Promise<void> {
     await check.passed;
-    // Before anything else is asked of a Redis that may be full.
-    resources.add(await startBallast(redis, config.redis.prefix, log), (ballast) => ballast.stop());
+    // Before anything else is asked of a Redis that may be full. Its last look may wait for a Redis that is unreachable.
+    resources.add(await startBallast(redis, config.redis.prefix, log), (ballast) => void ballast.stop());
     resources.add(startSharedMetrics(shared), (lease) => lease.release());
     resources.add(
       startMaintenance({ ...shared, plans: config.plans, expiredGraceMs: config.expiredGraceHours * HOUR_MS }),
