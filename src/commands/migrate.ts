@@ -19,7 +19,7 @@ const REFUSAL_LASTS_MS = 20_000;
 export async function runMigrations(db: Database, plans: Plans, waitMs: number, log: Log): Promise<void> {
   await waitForDatabase(db, waitMs, log);
   await checkPacketSize(db, largestBody(plans));
-  const ran = await migrate(db);
+  const ran = await migrate(db, () => log.info('Another migration holds the lock; waiting for it'));
   log.info({ ran }, ran.length === 0 ? 'The schema is up to date' : 'Migrated');
 }
 

@@ -3,7 +3,7 @@ import { timeOfId } from '../domain/ids.ts';
 import { addToCounters, insertRequests, isStored, lockEndpoints } from '../store/capture-batches.ts';
 import { inTransaction, type Connection, type Database } from '../store/database.ts';
 import { lockDeadLetter, refuseAgain, removeDeadLetter } from '../store/dead-letters.ts';
-import { isConnectionError, isRefusedData, isUnavailable, mayBeTheData } from '../store/sql-errors.ts';
+import { codeOf, isConnectionError, isRefusedData, isUnavailable, mayBeTheData } from '../store/sql-errors.ts';
 
 const TRIES = 5;
 const PAUSE_MS = 100;
@@ -48,8 +48,7 @@ async function replay(connection: Connection, id: string): Promise<Replayed> {
       await insertRequests(connection, [{ ...capture, seq: count + 1 }]);
     } catch (error) {
       if (!isRefusedData(error) && !mayBeTheData(error)) throw error;
-      const { code, name } = error as Error & { code?: string };
-      await refuseAgain(connection, id, code ?? name);
+      await refuseAgain(connection, id, codeOf(error as Error));
       return 'refused';
     }
     await addToCounters(connection, new Map([[endpointId, { count: 1, lastAt: new Date(timeOfId(id)) }]]));

@@ -4,7 +4,7 @@ import * as init from '../../migrations/001_init.ts';
 import * as ledgerTime from '../../migrations/002_ledger_time.ts';
 import * as endpointCounts from '../../migrations/003_endpoint_counts.ts';
 import { MisconfigurationError, UserError } from '../user-error.ts';
-import type { Database } from './database.ts';
+import type { Connection, Database } from './database.ts';
 
 /** In order, under names that stay the same in TypeScript and in the built image. */
 const MIGRATIONS: { name: string; migration: Knex.Migration }[] = [
@@ -41,16 +41,16 @@ const config: Knex.MigratorConfig = {
  * (gone with its connection) admits one at a time, knex's own lock row, which outlives
  * a killed process, is freed under it, and each migration can be repeated.
  *
+ * @param onWait called once when another migration holds the lock, which is then waited for
  * @throws UserError when the lock is not free within two minutes, or a migration fails
  */
-export async function migrate(db: Database): Promise<string[]> {
+export async function migrate(db: Database, onWait = () => {}): Promise<string[]> {
   const lock = await db.pool.getConnection();
   try {
-    const [rows] = await lock.query('SELECT GET_LOCK(?, ?) AS got', [await lockName(db), LOCK_TIMEOUT_SECONDS]);
-    if ((rows as { got: number | null }[])[0]?.got !== 1) {
-      throw new UserError(
-        `another migration has held the lock for ${LOCK_TIMEOUT_SECONDS} s; try again when it is done`,
-      );
+    const name = await lockName(db);
+    if (!(await getLock(lock, name, 0))) {
+      onWait();
+      await waitForLock(lock, name);
     }
     await db.knex.migrate.forceFreeMigrationsLock(config);
     const [, ran] = (await db.knex.migrate.latest(config)) as [number, string[]];
@@ -59,6 +59,16 @@ export async function migrate(db: Database): Promise<string[]> {
     // Closing it frees the lock whatever happened before.
     lock.destroy();
   }
+}
+
+async function waitForLock(connection: Connection, name: string): Promise<void> {
+  if (await getLock(connection, name, LOCK_TIMEOUT_SECONDS)) return;
+  throw new UserError(`another migration has held the lock for ${LOCK_TIMEOUT_SECONDS} s; try again when it is done`);
+}
+
+async function getLock(connection: Connection, name: string, seconds: number): Promise<boolean> {
+  const [rows] = await connection.query('SELECT GET_LOCK(?, ?) AS got', [name, seconds]);
+  return (rows as { got: number | null }[])[0]?.got === 1;
 }
 
 /** Names of migrations that this version has and the database has not. */

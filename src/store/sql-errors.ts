@@ -25,6 +25,16 @@ const UNAVAILABLE_ERRNOS = new Set([
 /** Access denied (to a database, at all, to a table, to an operation), unknown database, how to log in. */
 const REFUSED_ACCESS_ERRNOS = new Set([1044, 1045, 1049, 1142, 1227, 1251, 1698]);
 
+/** MariaDB's name of an error that has another one in MySQL's list, by which mysql2 names all: a violated constraint. */
+const MARIADB_CONSTRAINT = { errno: 4025, sqlState: '23000', code: 'ER_CONSTRAINT_FAILED' };
+
+/** The name of a database's refusal, for an operator. */
+export function codeOf(error: Error): string {
+  const { errno, sqlState, code } = error as SqlError;
+  const isConstraint = errno === MARIADB_CONSTRAINT.errno && sqlState === MARIADB_CONSTRAINT.sqlState;
+  return isConstraint ? MARIADB_CONSTRAINT.code : (code ?? error.name);
+}
+
 export function isDuplicateKey(error: unknown): boolean {
   return asSqlError(error)?.errno === DUPLICATE_KEY;
 }

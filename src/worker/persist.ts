@@ -12,7 +12,7 @@ import {
 } from '../store/capture-batches.ts';
 import { inTransaction, type Connection } from '../store/database.ts';
 import { insertDeadLetters, type RefusedCapture } from '../store/dead-letters.ts';
-import { isDuplicateKey, isRefusedData } from '../store/sql-errors.ts';
+import { codeOf, isDuplicateKey, isRefusedData } from '../store/sql-errors.ts';
 
 /** The captures of one job; `id` is the job's, and stands for all its runs. */
 export interface CaptureBatch {
@@ -131,7 +131,7 @@ async function findRefused(
   if (error === undefined) return [];
   const [first] = captures;
   if (first !== undefined && captures.length === 1) {
-    return [{ capture: first, batchId: first.batchId, errorCode: error.code ?? error.name }];
+    return [{ capture: first, batchId: first.batchId, errorCode: codeOf(error) }];
   }
   const middle = captures.length >> 1;
   const left = await findRefused(connection, captures.slice(0, middle), counts, isRefused);

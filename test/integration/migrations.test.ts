@@ -7,7 +7,7 @@ import { MisconfigurationError } from '../../src/user-error.ts';
 import { connectionOptions } from '../../src/local/mysql.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { checkPacketSize, migrate, pendingMigrations } from '../../src/store/migrations.ts';
-import { closing, useEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { startProxy } from '../support/proxy.ts';
 
 let environment: Environment;
@@ -44,10 +44,25 @@ test('twenty at once: one does the work, all succeed', async () => {
   const databases = Array.from({ length: 20 }, () =>
     closing(openDatabase(environment.config.mysql), (db) => db.close()),
   );
-  const ran = await Promise.all(databases.map(migrate));
+  const ran = await Promise.all(databases.map((db) => migrate(db)));
   expect(ran.filter((names) => names.length > 0)).toEqual([ALL]);
   expect(await tables()).toEqual(TABLES);
   expect(await pendingMigrations(environment.db)).toEqual([]);
+});
+
+test('one that has to wait for another says so, once, and goes on when it is done', async () => {
+  const { pool, knex } = environment.db;
+  const lock = await pool.getConnection();
+  const name = (await knex.raw('SELECT SHA2(DATABASE(), 256) AS hash')) as [{ hash: string }[]];
+  await lock.query("SELECT GET_LOCK(CONCAT('hookbay:migrate:', LEFT(?, 32)), 0)", [name[0][0]?.hash]);
+  let waits = 0;
+  let done = false;
+  const running = migrate(environment.db, () => (waits += 1)).then(() => (done = true));
+  await eventually(() => waits === 1);
+  expect(done).toBe(false);
+  lock.destroy();
+  await running;
+  expect(waits).toBe(1);
 });
 
 test('after a run that was killed half-way: its lock is freed, its work repeated', async () => {

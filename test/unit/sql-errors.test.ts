@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import {
+  codeOf,
   isConnectionError,
   isDatabaseError,
   isMisdirected,
@@ -88,4 +89,11 @@ test.each([
 test('a server that is not there refuses nothing', () => {
   const outage = error('connect ECONNREFUSED', { code: 'ECONNREFUSED', fatal: true });
   expect([isRefusedAccess(outage), isMisdirected(outage)]).toEqual([false, true]);
+});
+
+test('a violated constraint of MariaDB has its own name, not the one that MySQL gives its number', () => {
+  const named = { code: 'ER_INNODB_AUTOEXTEND_SIZE_OUT_OF_RANGE', errno: 4025 };
+  expect(codeOf(error('CONSTRAINT `c` failed', { ...named, sqlState: '23000' }))).toBe('ER_CONSTRAINT_FAILED');
+  expect(codeOf(error('out of range', { ...named, sqlState: 'HY000' }))).toBe(named.code);
+  expect(codeOf(new TypeError('x'))).toBe('TypeError');
 });

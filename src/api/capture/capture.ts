@@ -115,7 +115,7 @@ async function findTarget({ endpoints, memory, refuse }: CaptureOptions, key: st
   try {
     endpoint = isUuid(key) || isAliasShaped(key) ? await endpoints.find(key) : undefined;
   } catch (error) {
-    throw refuse('lookup', error);
+    throw refuse(memory.refusing() ? 'redis_full' : 'lookup', error);
   }
   if (endpoint === undefined) throw notFound('There is no endpoint at this address');
   if (endpoint.expiresAt !== null && endpoint.expiresAt <= Date.now()) {
