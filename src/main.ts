@@ -71,9 +71,9 @@ async function start(role: Role, config: Config, args: string[], resources: Reso
 
 /** Who runs a command hears what to do about a database that is away, not where in the program that was noticed. */
 async function withDatabase({ mysql }: Config, command: Promise<void>): Promise<void> {
-  const { isMisdirected, isRefusedAccess } = await import('./store/sql-errors.ts');
+  const { isSetupError, isRefusedAccess } = await import('./store/sql-errors.ts');
   await command.catch((error: unknown) => {
-    if (!isMisdirected(error)) throw error;
+    if (!isSetupError(error)) throw error;
     const Kind = isRefusedAccess(error) ? MisconfigurationError : UserError;
     throw new Kind(
       `The database at ${mysql.host}:${mysql.port} can't be used: ${(error as Error).message}. MYSQL_URL, or MYSQL_HOST and those beside it, say where it is and whose it is.`,

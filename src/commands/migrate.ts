@@ -3,7 +3,7 @@ import { largestBody, type Plans } from '../plans.ts';
 import { describeError, type Log } from '../log.ts';
 import type { Database } from '../store/database.ts';
 import { checkPacketSize, migrate } from '../store/migrations.ts';
-import { isMisdirected, isRefusedAccess } from '../store/sql-errors.ts';
+import { isSetupError, isRefusedAccess } from '../store/sql-errors.ts';
 
 const RETRY_MS = 1_000;
 
@@ -35,7 +35,7 @@ async function waitForDatabase(db: Database, waitMs: number, log: Log): Promise<
     if (error === undefined) return;
     refusedSince = isRefusedAccess(error) ? (refusedSince ?? Date.now()) : undefined;
     const end = refusedSince === undefined ? started + waitMs : refusedSince + Math.min(waitMs, REFUSAL_LASTS_MS);
-    if (!isMisdirected(error) || Date.now() + RETRY_MS > end) throw error;
+    if (!isSetupError(error) || Date.now() + RETRY_MS > end) throw error;
     const { code } = error as { code?: string };
     if (code !== told) log.warn({ error: describeError(error) }, 'Waiting for the database');
     told = code;

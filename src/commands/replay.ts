@@ -3,7 +3,7 @@ import { timeOfId } from '../domain/ids.ts';
 import { addToCounters, insertRequests, isStored, lockEndpoints } from '../store/capture-batches.ts';
 import { inTransaction, type Connection, type Database } from '../store/database.ts';
 import { lockDeadLetter, refuseAgain, removeDeadLetter } from '../store/dead-letters.ts';
-import { isConnectionError, isRefusedData, isUnavailable, mayBeTheData } from '../store/sql-errors.ts';
+import { isConnectionError, isRefusedData, isUnavailable, mayBeDataError } from '../store/sql-errors.ts';
 
 const TRIES = 5;
 const PAUSE_MS = 100;
@@ -47,7 +47,7 @@ async function replay(connection: Connection, id: string): Promise<Replayed> {
     try {
       await insertRequests(connection, [{ ...capture, seq: count + 1 }]);
     } catch (error) {
-      if (!isRefusedData(error) && !mayBeTheData(error)) throw error;
+      if (!isRefusedData(error) && !mayBeDataError(error)) throw error;
       const { code, name } = error as Error & { code?: string };
       await refuseAgain(connection, id, code ?? name);
       return 'refused';
