@@ -12,8 +12,9 @@ import { describeError, type Log } from '../log.ts';
  * - `cache` looks up endpoints and counts captures: the same, with shorter time-outs, because both precede the
  *   enqueuing.
  * - `live` publishes for the API's Socket.IO: it also fails fast, because it would delay local delivery.
- * - `subscriber` and `worker` wait for Redis without a limit. A connection whose peer vanished silently is closed after
- *   its socket time-out.
+ * - `subscriber` and `worker` wait for Redis without a limit.
+ *
+ * A connection whose peer vanished silently is closed after its socket time-out.
  */
 export type RedisRole = 'producer' | 'bulk' | 'cache' | 'live' | 'subscriber' | 'worker';
 

@@ -63,9 +63,11 @@ export interface EndpointCacheOptions extends EndpointCopiesOptions {
 
 /**
  * Endpoints by id and alias, the same on every pod within milliseconds: changes are written to Redis and announced to
- * the other pods, which drop their copies of the changed values. Redis holds endpoints for as long as they exist, so
- * captures continue while the database is unreachable. A look-up writes only where there is no value (`NX`), and a
- * delete leaves a tombstone, so a look-up that read the row before the delete cannot restore the endpoint.
+ * the other pods, which drop their copies of the changed values.
+ *
+ * Redis holds endpoints for as long as they exist, so captures continue while the database is unreachable. A look-up
+ * writes only where there is no value (`NX`), and a delete leaves a tombstone, so a look-up that read the row before
+ * the delete cannot restore the endpoint.
  */
 export function createEndpointCache(options: EndpointCacheOptions): EndpointCache {
   const { redis, prefix, log } = options;

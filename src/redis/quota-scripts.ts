@@ -19,8 +19,10 @@ end`;
 /**
  * Counts are in one hash a user (field = day). A day without a field has count 0, but only where this Redis has existed
  * since before that day: a Redis that started empty requests the count first (-1). The reservation is noted under the
- * batch's id, so that one that is never settled can be refunded. KEYS: pending, since, one hash a user. ARGV: batch id,
- * note, ids to settle (JSON), then count and cap a user. Returns: seconds, microseconds, then granted and used a user.
+ * batch's id, so that one that is never settled can be refunded.
+ *
+ * KEYS: pending, since, one hash a user. ARGV: batch id, note, ids to settle (JSON), then count and cap a user.
+ * Returns: seconds, microseconds, then granted and used a user.
  */
 const RESERVE = `${DROP_OLD_DAYS}
 local time = redis.call('TIME')

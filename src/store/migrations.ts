@@ -34,9 +34,11 @@ const config: Knex.MigratorConfig = {
 };
 
 /**
- * Brings the schema up to date and returns the names of the migrations that it ran. Safe for concurrent processes, and
- * after a killed run: a server-side lock, which ends with its connection, admits one at a time; knex's own lock row,
- * which outlives a killed process, is freed under it; and each migration can be repeated.
+ * Brings the schema up to date and returns the names of the migrations that it ran.
+ *
+ * Safe for concurrent processes, and after a killed run: a server-side lock, which ends with its connection, admits one
+ * at a time; knex's own lock row, which outlives a killed process, is freed under it; and each migration can be
+ * repeated.
  * @throws UserError when the lock is not free within two minutes, or a migration fails
  */
 export async function migrate(db: Database): Promise<string[]> {
