@@ -1,13 +1,13 @@
 import type { Knex } from 'knex';
 
 /*
- * Portable to MySQL, MariaDB and distributed engines that speak their protocol: no foreign keys,
- * no stored code. User ids are bytes, because text collations pad: 'ann' would equal 'ann '.
+ * Portable to MySQL, MariaDB and compatible distributed engines: no foreign keys, no stored code. User ids are bytes,
+ * because text collations pad: 'ann' would equal 'ann '.
  */
 const TABLE = 'ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin';
 
 const STATEMENTS = [
-  // A user is remembered with the plan of the last token: captures carry no token.
+  // A user has the plan of its last token, because captures carry no token.
   `CREATE TABLE IF NOT EXISTS users (
     id VARBINARY(1020) NOT NULL PRIMARY KEY,
     plan VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
@@ -15,7 +15,7 @@ const STATEMENTS = [
     updated_at DATETIME(3) NOT NULL
   ) ${TABLE}`,
 
-  // request_count only grows and numbers the captures; stored_count is how many entries are left.
+  // request_count only grows and numbers the captures; stored_count is the number of entries that are left.
   `CREATE TABLE IF NOT EXISTS endpoints (
     id BINARY(16) NOT NULL PRIMARY KEY,
     user_id VARBINARY(1020) NOT NULL,
@@ -32,7 +32,7 @@ const STATEMENTS = [
     KEY endpoints_expiry (expires_at)
   ) ${TABLE}`,
 
-  // id is a UUIDv7 and holds the time of arrival; path, query, headers and the rest derive from what was sent.
+  // id is a UUIDv7 with the time of arrival; path, query and headers are derived from target and raw_headers.
   `CREATE TABLE IF NOT EXISTS requests (
     id BINARY(16) NOT NULL PRIMARY KEY,
     endpoint_id BINARY(16) NOT NULL,
@@ -48,7 +48,7 @@ const STATEMENTS = [
     KEY requests_endpoint_id (endpoint_id, id)
   ) ${TABLE}`,
 
-  // The ledger: a batch whose id stands here is stored, and is not stored again.
+  // The ledger: a batch whose id is in it is stored, and is not stored again.
   `CREATE TABLE IF NOT EXISTS capture_batches (
     id BINARY(16) NOT NULL PRIMARY KEY
   ) ${TABLE}`,
@@ -60,7 +60,7 @@ const STATEMENTS = [
     PRIMARY KEY (user_id, day)
   ) ${TABLE}`,
 
-  // Captures that the database refused, whole, for an operator to replay.
+  // Captures that the database refused, complete, for an operator to replay.
   `CREATE TABLE IF NOT EXISTS dead_letters (
     id BINARY(16) NOT NULL PRIMARY KEY,
     batch_id BINARY(16) NOT NULL,
@@ -71,7 +71,7 @@ const STATEMENTS = [
     created_at DATETIME(3) NOT NULL
   ) ${TABLE}`,
 
-  // Endpoints that are gone and whose entries still have to go.
+  // Deleted endpoints whose entries still have to be purged.
   `CREATE TABLE IF NOT EXISTS purges (
     endpoint_id BINARY(16) NOT NULL PRIMARY KEY,
     created_at DATETIME(3) NOT NULL

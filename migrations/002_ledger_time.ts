@@ -1,9 +1,8 @@
 import type { Knex } from 'knex';
 
 /*
- * The ledger tells when a batch was stored. Without naming an algorithm: the servers that can
- * add the column without touching a row, and the index without blocking writes, do so themselves.
- * The version before this one inserts the id alone, and goes on working.
+ * Adds the time of storing to the ledger. Names no algorithm: servers that can add the column without touching rows,
+ * and the index without blocking writes, choose these. The previous version inserts the id alone, and still works.
  */
 const TABLE = 'capture_batches';
 const COLUMN = 'stored_at';
@@ -21,5 +20,5 @@ async function hasIndex(knex: Knex): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Not needed: the version before this one works with the column. */
+/** Not needed: the previous version works with the column. */
 export async function down(): Promise<void> {}

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** Counts a user's endpoints, permanent ones and all that have not expired, without reading their rows. */
+/** An index to count a user's endpoints, permanent ones and those that have not expired, without reading their rows. */
 export async function up(knex: Knex): Promise<void> {
   const find = "SHOW INDEX FROM endpoints WHERE Key_name = 'endpoints_user_expiry'";
   const [existing] = (await knex.raw(find)) as [unknown[]];

@@ -18,13 +18,13 @@ import {
   type Setting,
 } from './environment.ts';
 
-/** The roles a process can run in; the first argument of the entry file. */
+/** The roles of a process; the first argument of the entry file. */
 export const ROLES = ['api', 'worker', 'migrate', 'token', 'dead-letters', 'healthcheck', 'local'] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface MysqlConfig extends MysqlAddress {
   tls: boolean;
-  /** Connections that one process opens at most. */
+  /** Maximum number of connections of one process. */
   poolSize: number;
 }
 
@@ -33,7 +33,7 @@ export interface RedisConfig extends RedisAddress {
   prefix: string;
 }
 
-/** How tokens are checked: by exactly one of the three keys, in roles that check any. */
+/** How tokens are verified: by exactly one of the three keys, in roles that verify any. */
 export interface JwtConfig {
   /** HS256 key, at least 32 bytes. */
   secret: string;
@@ -46,10 +46,9 @@ export interface JwtConfig {
   planClaim: string;
 }
 
-/** Live events over Socket.IO. */
 export interface LiveConfig {
   enabled: boolean;
-  /** Sockets of one user on one process at most. */
+  /** Maximum number of sockets of one user on one process. */
   maxSocketsPerUser: number;
   /** Bytes that may wait for a socket's client to read them. */
   maxBufferedBytes: number;
@@ -65,7 +64,7 @@ export interface Config {
   redis: RedisConfig;
   jwt: JwtConfig;
   logLevel: string;
-  /** Whether unsafe settings of Redis and MySQL are warned about, or keep a process from getting ready. */
+  /** Unsafe settings of Redis and MySQL: `warn` logs them, `strict` also keeps a process from becoming ready. */
   durability: 'warn' | 'strict';
   /** Share of Redis' `maxmemory`, in percent, above which captures are refused. */
   redisMemoryRefusePercent: number;
@@ -81,30 +80,29 @@ export interface Config {
   answerMaxBytes: number;
   /** Time between "not ready" and closing the listener, so that load balancers notice. */
   drainDelayMs: number;
-  /** Time that a stopping process gives its work before it closes regardless. */
+  /** Time for a stopping process to finish its work before it exits anyway. */
   shutdownTimeoutMs: number;
   live: LiveConfig;
   workerConcurrency: number;
-  /** A dead worker's jobs are taken over after about this long. */
+  /** Another worker takes a dead worker's jobs after about this time. */
   jobLockMs: number;
-  /** How long the role `migrate` waits for a database that can't be reached. */
+  /** How long the role `migrate` waits for an unreachable database. */
   migrateWaitMs: number;
   /** How long an expired endpoint stays readable for its owner before it is removed. */
   expiredGraceHours: number;
   dataDir: string;
-  /** Which of MySQL and Redis the user brings along (`npm start` runs private ones otherwise). */
+  /** Whether the user provides MySQL and Redis (otherwise `npm start` runs private ones). */
   external: { mysql: boolean; redis: boolean };
 }
 
 type Env = Record<string, string | undefined>;
 
-/** Reads a setting; one that can't be used is noted, and its fallback is returned. */
+/** Reads a setting; for an invalid one it records the problem and returns the fallback. */
 type Get = <T>(setting: Setting<T>, fallback: T) => T;
 
 /**
  * Reads every setting from the environment. An empty value counts as unset.
- *
- * @throws MisconfigurationError naming each refused variable and what it must be
+ * @throws MisconfigurationError that names each refused variable and its valid values
  */
 export function readConfig(env: Env, role: Role): Config {
   const problems: string[] = [];
@@ -115,8 +113,8 @@ export function readConfig(env: Env, role: Role): Config {
       return setting.parse(value);
     } catch (error) {
       const why = error instanceof z.ZodError ? '' : `: ${(error as Error).message}`;
-      const shown = setting.secret ? '' : ` (it is ${JSON.stringify(value.slice(0, 200))})`;
-      problems.push(`${setting.name} must be ${setting.expects}${shown}${why}`);
+      const quoted = setting.secret ? '' : ` (it is ${JSON.stringify(value.slice(0, 200))})`;
+      problems.push(`${setting.name} must be ${setting.expects}${quoted}${why}`);
       return fallback;
     }
   };
@@ -205,7 +203,7 @@ function readJwt(get: Get): JwtConfig {
   };
 }
 
-/** The role "token" signs by the secret; the API checks by one key, so that nobody has to wonder which. */
+/** The role "token" signs with the secret; the API verifies with exactly one key, so that it is clear which. */
 function keyProblems(env: Env, role: Role): string[] {
   const set = ['JWT_SECRET', 'JWT_PUBLIC_KEY', 'JWKS_URL'].filter(
     (name) => env[name] !== undefined && env[name] !== '',

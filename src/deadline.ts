@@ -1,18 +1,17 @@
-/** What was waited for did not come in time; whether it happened is not known. */
+/** Work did not end in time; its outcome is unknown. */
 export class DeadlineExceeded extends Error {
   /** The code that drivers use for the same. */
   readonly code = 'ETIMEDOUT';
 }
 
-/** Whether something happened is not known, and could not be asked either. */
+/** The outcome of work is unknown, and could not be queried either. */
 export class OutcomeUnknown extends Error {
   readonly code = 'ETIMEDOUT';
 }
 
 /**
- * Waits for work, but not for longer than `ms`. The work itself goes on.
- *
- * @throws DeadlineExceeded, or what the work threw
+ * Waits for work, but not longer than `ms`. The work itself continues.
+ * @throws DeadlineExceeded, or the error of the work
  */
 export async function withDeadline<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;

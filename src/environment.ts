@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import { z } from 'zod';
 
-/** One environment variable: what it must be, and how it is read. */
+/** One environment variable: its valid values, and how it is parsed. */
 export interface Setting<T> {
   name: string;
   /** Completes the sentence "<NAME> must be …". */
@@ -82,7 +82,7 @@ export const MYSQL_URL: Setting<MysqlAddress | undefined> = {
     const url = parseUrl(value, ['mysql:', 'mariadb:']);
     const database = decodeURIComponent(url.pathname.slice(1));
     if (database === '') throw new Error('the database name is missing');
-    // Other clients take it for a request that must not go unheard.
+    // Other clients read it as a requirement, so it must not be ignored.
     const tls = [...url.searchParams.keys()].find((name) => /ssl|tls/i.test(name));
     if (tls !== undefined) throw new Error(`${tls} is not read here; set MYSQL_TLS=true`);
     return {
@@ -129,7 +129,7 @@ function parseUrl(value: string, protocols: string[]): URL {
   return url;
 }
 
-/** IPv6 hosts stand in brackets in a URL, but not in a connection option. */
+/** IPv6 hosts have brackets in a URL, but not in a connection option. */
 function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1');
 }

@@ -1,24 +1,24 @@
-/** One flush for many callers: what arrives while a flush is in flight forms the next one. */
+/** One flush for many callers: items that arrive during a flush form the next one. */
 export interface GroupCommit<T, R> {
-  /** Resolves with the item's own result, or rejects with what its flush failed with. */
+  /** Resolves with the item's own result, or rejects with the error of its flush. */
   submit(item: T): Promise<R>;
   /** Resolves when nothing is waiting or in flight. */
   idle(): Promise<void>;
 }
 
 export interface GroupCommitOptions<T, R> {
-  /** Items in one flush at most. */
+  /** Maximum number of items in one flush. */
   maxItems: number;
-  /** Bytes in one flush at most; a larger item goes alone. */
+  /** Maximum number of bytes in one flush; a larger item is flushed alone. */
   maxBytes: number;
   /** Flushes that may overlap once full ones are waiting. */
   maxInFlight: number;
-  /** Bytes in all flushes that overlap at most, unless one by itself has more; no limit by default. */
+  /** Maximum number of bytes in overlapping flushes, unless a single flush has more; no limit by default. */
   maxBytesInFlight?: number;
-  /** Items that waited longer than this (milliseconds) for their flush are refused instead; none by default. */
+  /** Items that waited longer than this (milliseconds) for their flush are refused; no limit by default. */
   maxWaitMs?: number;
   sizeOf: (item: T) => number;
-  /** Takes 1 to maxItems items; answers one result an item, in order. */
+  /** Takes 1 to maxItems items; returns one result an item, in order. */
   flush: (items: T[]) => Promise<R[]>;
 }
 
@@ -34,10 +34,8 @@ interface Waiting<T, R> {
 }
 
 /**
- * Group commit without a timer: an idle service flushes at once, a busy one amortises.
- *
- * A failed flush also refuses what waits behind it. Those items would meet the same
- * fault one time-out later, and their callers have deadlines.
+ * Group commit without a timer: an idle service flushes at once, a busy one amortises. A failed flush also refuses all
+ * waiting items: they would meet the same fault one time-out later, and their callers have deadlines.
  */
 export function createGroupCommit<T, R>(options: GroupCommitOptions<T, R>): GroupCommit<T, R> {
   const { maxItems, maxBytes, maxInFlight, maxBytesInFlight = Infinity, maxWaitMs = Infinity, sizeOf, flush } = options;
@@ -79,7 +77,7 @@ export function createGroupCommit<T, R>(options: GroupCommitOptions<T, R>): Grou
     }
   }
 
-  /** The oldest come first. */
+  /** Refuses items that waited too long; the oldest are first. */
   function refuseLate(): void {
     const limit = performance.now() - maxWaitMs;
     while (waiting[0] !== undefined && waiting[0].since < limit) {
@@ -89,7 +87,7 @@ export function createGroupCommit<T, R>(options: GroupCommitOptions<T, R>): Grou
     }
   }
 
-  /** How many of those that wait go into the next flush, and their bytes. */
+  /** The number of waiting items in the next flush, and their bytes. */
   function nextBatch(): { count: number; bytes: number } {
     let count = 0;
     let bytes = 0;

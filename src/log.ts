@@ -3,18 +3,18 @@ import { pino, type Logger } from 'pino';
 export type Log = Logger;
 
 /**
- * JSON lines on standard output. Captured data, tokens and SQL texts never go in:
- * errors are logged by `describeError`, which keeps class, code and a message without values.
+ * JSON lines on standard output. They never contain captured data, tokens or SQL texts: errors are logged by
+ * `describeError`, which keeps class, code and a message without values.
  */
 export function createLog(level: string, bindings: Record<string, unknown> = {}): Log {
-  // Node's own stream: the last line is out when the process ends, and an end of its reader is an error
-  // that can be handled, where pino's writer tries again for ever as the process exits.
+  // Node's own stream: it writes the last line before the process exits, and reports a closed reader as an error that
+  // can be handled. Pino's writer would retry without end at exit.
   return pino({ level, base: bindings, timestamp: pino.stdTimeFunctions.isoTime }, process.stdout);
 }
 
 /**
- * Libraries warn on the console (BullMQ of an eviction policy, ioredis of a forbidden INFO): that becomes lines like
- * all others, and errors lose their data.
+ * Libraries print warnings on the console (BullMQ about an eviction policy, ioredis about a forbidden INFO): these
+ * become log lines, and errors lose their data.
  */
 export function logConsole(log: Log): void {
   const write =
@@ -29,7 +29,7 @@ export function logConsole(log: Log): void {
 }
 
 interface DriverError extends Error {
-  /** A number in what the web platform throws (DOMException). */
+  /** A number in errors of the web platform (DOMException). */
   code?: string | number;
   errno?: number;
   sqlState?: string;
@@ -45,8 +45,8 @@ export interface DescribedError {
 }
 
 /**
- * What may be said of an error in a log. MySQL quotes column values in its messages,
- * so that only code and state of a database error are kept.
+ * The parts of an error that a log may contain. MySQL quotes column values in its messages, so only code and state of a
+ * database error are kept.
  */
 export function describeError(error: unknown): DescribedError {
   if (!(error instanceof Error)) return { type: typeof error };
@@ -56,17 +56,14 @@ export function describeError(error: unknown): DescribedError {
   return { ...known, message: withoutValues(error), stack: framesOf(stack ?? '', message) };
 }
 
-/**
- * JSON.parse quotes what it read, Node an argument that it can't take, and Redis one of a command that it does not
- * know.
- */
+/** JSON.parse quotes its input, Node an invalid argument, and Redis the arguments of an unknown command. */
 function withoutValues(error: DriverError): string {
   const quotes = error instanceof SyntaxError || String(error.code).startsWith('ERR_INVALID_');
   if (quotes) return '(left out: it may quote data)';
   return error.message.replace(/, with args beginning with: .*$/s, '');
 }
 
-/** Only what comes after the message: a line of it may look like a frame. */
+/** Only lines after the message, because a line of the message may look like a frame. */
 function framesOf(stack: string, message: string): string {
   const start = stack.indexOf(message);
   if (start === -1) return '';
@@ -79,8 +76,8 @@ function framesOf(stack: string, message: string): string {
 }
 
 /**
- * Writes at most one line an interval, with the number of those left out before it: an outage is one fault, not
- * thousands of lines.
+ * Writes at most one line an interval, with the number of lines left out before it: an outage is one fault, not
+ * thousands.
  */
 export function atMostEvery<T>(ms: number, write: (value: T, leftOut: number) => void): (value: T) => void {
   let [next, leftOut] = [0, 0];
@@ -95,7 +92,7 @@ export function atMostEvery<T>(ms: number, write: (value: T, leftOut: number) =>
 /** During an outage every capture is refused for the same reason. */
 const REFUSALS_LOGGED_EVERY_MS = 10_000;
 
-/** A function that logs that captures are refused, and why, once in a while. */
+/** Returns a function that logs refused captures and their cause, at intervals. */
 export function refusalLog(log: Log, reason: string): (cause: unknown) => void {
   return atMostEvery(REFUSALS_LOGGED_EVERY_MS, (cause, leftOut) => {
     log.error({ reason, leftOut, ...(cause !== undefined && { error: describeError(cause) }) }, 'Captures refused');

@@ -3,9 +3,7 @@ import { MisconfigurationError, UserError } from './user-error.ts';
 import { createLog, describeError, logConsole, type Log } from './log.ts';
 import { createResources, type Resources } from './resources.ts';
 
-/*
- * What only some roles need is loaded by them alone: a health check comes every few seconds.
- */
+/* Modules that only some roles need are imported dynamically: a health check runs every few seconds. */
 
 const USAGE = `usage: main.ts <role>
   api           take captures and answer the management API
@@ -13,12 +11,12 @@ const USAGE = `usage: main.ts <role>
   migrate       bring the database schema up to date, and exit
   token         print a JWT: --sub <user> [--plan <plan>] [--ttl <number>s|m|h|d, default 1h]
   dead-letters  list, replay or discard captures that the database refused; see dead-letters --help
-  healthcheck   ask the API or worker of this machine whether it is alive (--ready: ready), and exit with 0 or 1
+  healthcheck   check whether the API or worker on this machine is alive (--ready: ready), and exit with 0 or 1
   local         run everything on this machine, with a private database and Redis`;
 
 const TAKES_ARGUMENTS: Role[] = ['token', 'dead-letters', 'healthcheck'];
 
-/** How the role "migrate" ends where trying again is in vain (EX_CONFIG of sysexits.h): whoever runs it need not. */
+/** Exit code of the role "migrate" where repeating it is pointless (EX_CONFIG of sysexits.h). */
 const MISCONFIGURED = 78;
 
 await main();
@@ -42,7 +40,7 @@ async function main(): Promise<void> {
 async function run(role: Role, config: Config, args: string[]): Promise<void> {
   if (role === 'token') return printToken(config, args);
   if (role === 'healthcheck') return checkHealth(config, args);
-  // Whoever runs `npm start` reads sentences, not JSON lines.
+  // The user of `npm start` reads sentences, not JSON lines.
   const log = createLog(role === 'local' ? 'warn' : config.logLevel, { role });
   const resources = createResources((error) => log.error({ error: describeError(error) }, 'Closing failed'));
   stopOnSignal(resources, config.shutdownTimeoutMs, log);
@@ -69,14 +67,14 @@ async function start(role: Role, config: Config, args: string[], resources: Reso
     );
 }
 
-/** Who runs a command hears what to do about a database that is away, not where in the program that was noticed. */
+/** The user of a command gets instructions for an unreachable database, not a stack. */
 async function withDatabase({ mysql }: Config, command: Promise<void>): Promise<void> {
-  const { isMisdirected, isRefusedAccess } = await import('./store/sql-errors.ts');
+  const { isSetupError, isRefusedAccess } = await import('./store/sql-errors.ts');
   await command.catch((error: unknown) => {
-    if (!isMisdirected(error)) throw error;
+    if (!isSetupError(error)) throw error;
     const Kind = isRefusedAccess(error) ? MisconfigurationError : UserError;
     throw new Kind(
-      `The database at ${mysql.host}:${mysql.port} can't be used: ${(error as Error).message}. MYSQL_URL, or MYSQL_HOST and those beside it, say where it is and whose it is.`,
+      `The database at ${mysql.host}:${mysql.port} cannot be used: ${(error as Error).message}. Check MYSQL_URL, or MYSQL_HOST, MYSQL_PORT, MYSQL_USER, MYSQL_PASSWORD and MYSQL_DATABASE.`,
     );
   });
 }
@@ -84,7 +82,7 @@ async function withDatabase({ mysql }: Config, command: Promise<void>): Promise<
 async function runMigrations(config: Config, resources: Resources, log: Log): Promise<void> {
   const { openDatabase } = await import('./store/database.ts');
   const command = await import('./commands/migrate.ts');
-  // Changing a large table takes its time.
+  // Changing a large table takes long, so silence closes no connection here.
   const db = resources.add(openDatabase(config.mysql, 0), (database) => database.close());
   await command.runMigrations(db, config.plans, config.migrateWaitMs, log);
   await resources.close();
@@ -92,7 +90,7 @@ async function runMigrations(config: Config, resources: Resources, log: Log): Pr
 
 async function runDeadLetters(config: Config, args: string[], resources: Resources, log: Log): Promise<void> {
   const { deadLetters } = await import('./commands/dead-letters.ts');
-  // Broken off by a signal is not done.
+  // A command that a signal interrupts has failed.
   process.exitCode = 1;
   process.exitCode = await deadLetters(args, {
     openDb: async () =>
@@ -116,14 +114,14 @@ async function checkHealth({ internalPort }: Config, args: string[]): Promise<vo
   if (problem !== undefined) throw new UserError(problem);
 }
 
-/** SIGTERM, Ctrl-C, and the end of the launcher that started this process all mean: stop in order. */
+/** SIGTERM, Ctrl-C, and the exit of the launcher that started this process all stop it in order. */
 function stopOnSignal(resources: Resources, timeoutMs: number, log: Log): void {
   let stopping = false;
   const stop = (why: string): void => {
     if (stopping) return;
     stopping = true;
     log.info({ why }, 'Stopping');
-    // A process that hangs while it closes must still go: what it held is in Redis.
+    // A process that hangs while it closes has to exit all the same: its captures are in Redis.
     setTimeout(() => {
       log.error('Stopped before everything was closed');
       process.exit(1);
@@ -135,10 +133,10 @@ function stopOnSignal(resources: Resources, timeoutMs: number, log: Log): void {
   };
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
-  // The terminal was closed, and takes no more output either.
+  // The terminal was closed, and accepts no more output either.
   process.on('SIGHUP', () => stop('SIGHUP'));
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => stop('nobody reads the output'));
-  process.on('disconnect', () => stop('the launcher is gone'));
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => stop('the output is closed'));
+  process.on('disconnect', () => stop('the launcher has exited'));
 }
 
 /** Node prints an uncaught error with all its fields: SQL with its values, commands of Redis with whole jobs. */
@@ -150,7 +148,7 @@ function describeCrash(log: Log): void {
 }
 
 function fail(error: unknown, exitCode = 1): never {
-  // An error whose message tells the user what to do needs no stack under it.
+  // A UserError tells the user what to do, so it needs no stack.
   const text =
     error instanceof Error && !(error instanceof UserError)
       ? error.stack

@@ -1,17 +1,17 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-/** The metrics of one process. Labels have few values, never an id: those belong into logs. */
+/** The metrics of one process. Labels have few values, never an id: ids belong in logs. */
 export interface Metrics {
   registry: Registry;
-  /** Registers what has to be read off at each scrape. One that fails leaves its gauges as they are. */
+  /** Registers a function that sets gauges at each scrape. When it fails, its gauges keep their values. */
   onScrape(read: () => void | Promise<void>): void;
-  /** Says where the state of the database's connection pool is read off. */
+  /** Registers the source of the state of the database's connection pool. */
   measureConnections(read: () => Record<'open' | 'idle' | 'waiting', number>): void;
-  /** Everything as Prometheus text. */
+  /** All metrics as Prometheus text. */
   scrape(): Promise<string>;
 }
 
-/** A registry of its own, so that several roles can run in one process, and what makes instruments in it. */
+/** A registry of its own, so that several roles can run in one process, and functions that create metrics in it. */
 export function createInstruments() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -50,14 +50,14 @@ export function createInstruments() {
   return { base, counter, gauge, histogram };
 }
 
-/** A counter that appears with its first event hides that event from `rate()`. */
+/** `rate()` misses the first event of a counter that did not exist before it. */
 export function startingAtZero<L extends string>(counter: Counter<L>, label: string): Counter.Internal {
   const child = counter.labels(label);
   child.inc(0);
   return child;
 }
 
-/** Takes away the 0 that a gauge without labels is born with. */
+/** Removes the initial 0 of a gauge without labels. */
 export function withoutValue(gauge: Gauge): Gauge {
   gauge.remove();
   return gauge;

@@ -1,9 +1,6 @@
 import { z } from 'zod';
 
-/**
- * The largest body that any plan may allow, in bytes: one capture travels whole
- * in one queue job and one INSERT.
- */
+/** The largest body that any plan may allow, in bytes: one capture is one queue job and one INSERT. */
 export const HARD_MAX_REQUEST_SIZE = 32 * 1024 * 1024;
 
 const count = z.int().min(0).nullable();
@@ -13,13 +10,13 @@ const planSettings = z.strictObject({
   maxRequestSize: z.int().min(1).max(HARD_MAX_REQUEST_SIZE).nullable(),
   /** Captures a user may receive per UTC day over all endpoints; null = unlimited. */
   dailyRequests: count,
-  /** Endpoints a user may hold at a time, permanent or not; null = unlimited. */
+  /** Endpoints a user may have at a time, permanent or not; null = unlimited. */
   endpoints: count,
-  /** Permanent endpoints a user may hold at a time; null = unlimited. */
+  /** Permanent endpoints a user may have at a time; null = unlimited. */
   permanentEndpoints: count,
-  /** Whether endpoints may carry an alias. */
+  /** Whether endpoints may have an alias. */
   customAlias: z.boolean(),
-  /** Days until an entry disappears; null = kept until deleted. */
+  /** Days until an entry is removed; null = kept until deleted. */
   retentionDays: z.int().min(1).max(36_500).nullable(),
   /** Lifetime of a time-limited endpoint in hours, fixed at its creation. */
   endpointTtlHours: z.int().min(1).max(876_000),
@@ -62,11 +59,10 @@ const BUILT_IN: Record<string, Omit<Plan, 'name'>> = {
 const overrides = z.record(z.string().regex(/^[A-Za-z0-9_-]{1,64}$/), planSettings.partial());
 
 /**
- * The plans of this installation: the built-in ones with `PLANS` laid over them.
- * A built-in plan is changed field by field; a plan of another name starts from `free`.
- *
+ * The plans of this installation: the built-in ones, overridden by `PLANS` field by field; a plan of another name
+ * starts from `free`.
  * @param json value of `PLANS`: `{"<plan>": {"<setting>": value}}`, or undefined for the built-in plans
- * @throws Error whose message says what is wrong with the JSON
+ * @throws Error whose message describes the fault of the JSON
  */
 export function parsePlans(json: string | undefined): Plans {
   const parsed = overrides.safeParse(parseJson(json ?? '{}'));
@@ -83,7 +79,7 @@ export function parsePlans(json: string | undefined): Plans {
   return plans;
 }
 
-/** Largest body the plan accepts, in bytes. */
+/** Largest body that the plan accepts, in bytes. */
 export function maxRequestSize(plan: Plan): number {
   return plan.maxRequestSize ?? HARD_MAX_REQUEST_SIZE;
 }

@@ -1,8 +1,8 @@
-/** Collects what has to be closed, and closes it in reverse order of opening. */
+/** Collects resources, and closes them in reverse order of opening. */
 export interface Resources {
-  /** Registers a closer and returns the resource itself. */
+  /** Registers a resource with its closer, and returns it. */
   add<T>(resource: T, close: (resource: T) => Promise<void> | void): T;
-  /** Closes everything; a second call does nothing. A failing closer does not keep the others from running. */
+  /** Closes all; a second call has no effect. When a closer fails, the others still run. */
   close(): Promise<void>;
 }
 

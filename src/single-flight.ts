@@ -1,22 +1,22 @@
-/** Calls that come while one is running share its answer. */
-export function shareRunning<T>(ask: () => Promise<T>): () => Promise<T> {
+/** Calls during a running one share its result. */
+export function shareRunning<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
   return () => {
-    running ??= ask().finally(() => (running = undefined));
+    running ??= work().finally(() => (running = undefined));
     return running;
   };
 }
 
-/** Calls that come while one is running share the next one: each gets an answer that began after it asked. */
-export function shareNext<T>(ask: () => Promise<T>): () => Promise<T> {
+/** Calls during a running one share the next one, so each result comes from work that began after the call. */
+export function shareNext<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
   let next: Promise<T> | undefined;
   const start = (): Promise<T> => {
-    const asked = ask();
-    running = asked;
-    const over = (): void => void (running === asked && (running = undefined));
-    asked.then(over, over);
-    return asked;
+    const started = work();
+    running = started;
+    const over = (): void => void (running === started && (running = undefined));
+    started.then(over, over);
+    return started;
   };
   return () => {
     if (running === undefined) return start();

@@ -1,5 +1,5 @@
-/** An error that the person at the keyboard can mend; its message says how, and is shown without a stack. */
+/** An error that the user can fix; its message says how, and is printed without a stack. */
 export class UserError extends Error {}
 
-/** A setting, an account or a server's setting is wrong: the same run would end the same again. */
+/** A setting, an account or a server's setting is wrong: repeating the run would fail in the same way. */
 export class MisconfigurationError extends UserError {}

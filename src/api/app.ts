@@ -15,10 +15,9 @@ import { openApiDocument } from './management/openapi.ts';
 import { requestRoutes, type RequestRouteOptions } from './management/requests.ts';
 import { verifySignatureRoutes, verifyStoredRoutes, type VerifyRouteOptions } from './management/verify-signature.ts';
 
-/** More than the wait for captures in flight and a slow query together. */
+/** Longer than the wait for captures in flight and one slow query together. */
 const MANAGEMENT_DEADLINE_MS = 15_000;
 
-/** What the rooms ask for, and what is for all management routes. */
 export interface AppOptions
   extends CaptureOptions, EndpointRouteOptions, RequestRouteOptions, VerifyRouteOptions, AuthOptions {
   /** Requests a minute of one user to the management API, and of one address to signature checks; 0 = no limit. */
@@ -28,17 +27,17 @@ export interface AppOptions
   redisPrefix: string;
 }
 
-/** The HTTP interface as a Koa app that listens nowhere yet. */
+/** The HTTP interface as a Koa app; it does not listen yet. */
 export function createApp(options: AppOptions): Koa {
   const app = new Koa();
-  // What is thrown outside of the error handler is a connection that broke while it was answered.
+  // Koa itself would log only what the error handler cannot catch: connections that broke during the answer.
   app.silent = true;
   app.use(responseHeaders);
   const renderErrors = errorHandler(options.log);
   app.use(renderErrors);
   app.use(capture(options));
   app.use(requestLog(options.metrics, options.log));
-  // Once more below the log, so that it knows the status of what went wrong.
+  // A second time below the log, because the log needs the status of a failed request.
   app.use(renderErrors);
   app.use(hostGuard);
   const { cacheRedis: redis, redisPrefix: prefix, log } = options;
@@ -53,7 +52,7 @@ export function createApp(options: AppOptions): Koa {
     ctx.body = document;
   });
   const guarded = new Router();
-  guarded.use(answerInTime);
+  guarded.use(limitDuration);
   guarded.use(authenticate(options));
   guarded.use(
     rateLimit({
@@ -75,8 +74,8 @@ export function createApp(options: AppOptions): Koa {
   return app;
 }
 
-/** A database that is frozen, rather than gone, would keep management requests waiting for ever. */
-async function answerInTime(_ctx: Context, next: Next): Promise<void> {
+/** A database that hangs (and does not refuse) would keep management requests waiting without end. */
+async function limitDuration(_ctx: Context, next: Next): Promise<void> {
   await withDeadline(MANAGEMENT_DEADLINE_MS, next());
 }
 

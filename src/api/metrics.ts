@@ -1,7 +1,7 @@
 import type { Counter, Gauge, Histogram } from 'prom-client';
 import { createInstruments, startingAtZero, type Metrics } from '../metrics.ts';
 
-/** What became of a request to `/h/…`; `refused` is any 4xx that has no name of its own. */
+/** Outcomes of requests to `/h/…`; `refused` is any 4xx without an outcome of its own. */
 export const CAPTURE_OUTCOMES = [
   'accepted',
   'unknown_endpoint',
@@ -23,7 +23,7 @@ const BATCH_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 export interface ApiMetrics extends Metrics {
   /** Ready-made children of `hookbay_captures_total`: a capture costs one addition. */
   captures: Record<CaptureOutcome, { inc(): void }>;
-  /** Why captures were refused with 503; the reasons are those of `api/capture/refusals.ts`. */
+  /** Captures refused with 503; the reasons are those of `capture/refusals.ts`. */
   captureRefusals: Counter<'reason'>;
   receiptSeconds: Histogram;
   batchCaptures: Histogram;

@@ -38,8 +38,8 @@ export interface RunningApi {
 }
 
 /**
- * Opens everything that an API process needs and listens. Closing `resources` drains it:
- * not ready, open requests answered, what is in the intake kept, connections closed.
+ * Opens all parts of an API process and listens. Closing `resources` drains it: it becomes not ready, answers open
+ * requests, enqueues what the intake holds, and closes its connections.
  */
 export async function startApi(config: Config, resources: Resources, log: Log): Promise<RunningApi> {
   const db = resources.add(openDatabase(config.mysql), (database) => database.close());
@@ -62,7 +62,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     }),
     (cache) => cache.stop(),
   );
-  // Of their own, so that unknown addresses keep no known endpoint from its count.
+  // Separate limit, so that look-ups of unknown addresses do not delay the counts of known endpoints.
   const limitUsage = limitLookUps(config.mysql.poolSize);
   const quota = createQuota(cacheRedis, config.redis.prefix, (userId, day) =>
     limitUsage(() => findUsage(db.knex, userId, day)),
@@ -131,7 +131,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   resources.add(ops, (server) => void server.close());
 
   let live: Live | undefined;
-  const http = createHttpServer(app, (req) => live?.takesUpgrade(req) === true);
+  const http = createHttpServer(app, (req) => live?.acceptsUpgrade(req) === true);
   if (config.live.enabled) live = openLive();
   const port = await listen(http.server, config.host, config.port);
   resources.add(http, async (open) => {
@@ -159,7 +159,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   }
 }
 
-/** What the intake enqueues by; large captures have a connection of their own. */
+/** The intake's queues; large captures have a connection of their own. */
 function openQueues(
   config: RedisConfig,
   producer: Redis,

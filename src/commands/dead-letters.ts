@@ -13,20 +13,20 @@ import {
 import { replayDeadLetter, type Replayed } from './replay.ts';
 
 const USAGE = `usage: dead-letters <command>
-  list [--endpoint <id>] [--limit <n>] [--json]   captures that the database refused, oldest first (100 of them)
+  list [--endpoint <id>] [--limit <n>] [--json]   list captures that the database refused, oldest first (at most 100)
   replay <id>... | --all                          try again to store them; those refused again stay
   discard <id>... | --all --yes                   delete them for good
 
-Neither shows what was captured. A replay can be broken off and run again, and two can run at once.
-Exit code: 0 when it is done, 1 when something was refused again or went wrong.`;
+None of them shows captured data. A replay can be interrupted and repeated, and two can run at once.
+Exit code: 0 when it is done, 1 when a capture was refused again or an error occurred.`;
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 100_000;
 
-/** Dead letters that are looked up, and noted in the log, at a time. */
+/** Dead letters that are queried, and logged, at a time. */
 const CHUNK = 500;
 
-/** What the command works with; `print` writes a line of its result, `say` one for the person at the keyboard. */
+/** The command's dependencies; `print` writes a line of the result, `say` a message for the operator. */
 export interface CommandContext {
   openDb: () => Promise<Database>;
   log: Log;
@@ -44,10 +44,9 @@ interface Arguments {
 }
 
 /**
- * The role `dead-letters`. Replays and discards leave a line with the ids in the log.
- *
+ * The role `dead-letters`. Replays and discards write a line with the ids to the log.
  * @returns the exit code
- * @throws UserError for arguments that don't fit; the driver's error when the database is away
+ * @throws UserError for invalid arguments; the driver's error when the database is unreachable
  */
 export async function deadLetters(args: string[], context: CommandContext): Promise<number> {
   if (args.includes('--help') || args.includes('-h')) {
@@ -112,7 +111,7 @@ async function discard(db: Database, { ids }: Arguments, { log, say }: CommandCo
   return 0;
 }
 
-/** The ids that were named, or else all there are, each once; those that come in meanwhile are met as well. */
+/** The named ids, otherwise all, each once; also those that are added meanwhile. */
 async function* chunks(db: Database, ids: string[]): AsyncGenerator<string[]> {
   for (let start = 0; start < ids.length; start += CHUNK) yield ids.slice(start, start + CHUNK);
   if (ids.length > 0) return;
@@ -143,7 +142,7 @@ function asTable(letters: DeadLetter[]): string[] {
     refusedAt.toISOString(),
     String(bytes),
     errorCode,
-    // Whatever an identity provider put there, it must not steer a terminal.
+    // Escaped: text from an identity provider must not control a terminal.
     JSON.stringify(userId),
   ]);
   const all = [['ID', 'ENDPOINT', 'REFUSED AT', 'BYTES', 'ERROR', 'USER'], ...rows];
@@ -172,7 +171,6 @@ function parse(args: string[]): Arguments {
   return { command, ids, endpoint: values.endpoint, limit, json: values.json ?? false, all: values.all ?? false };
 }
 
-/** Each command takes its own options and no others. */
 function readOptions(command: string, args: string[]) {
   const options = {
     list: { endpoint: { type: 'string' }, limit: { type: 'string' }, json: { type: 'boolean' } },

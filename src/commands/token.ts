@@ -6,9 +6,8 @@ import { UserError } from '../user-error.ts';
 const MAX_TOKEN_SECONDS = 365 * 86_400;
 
 /**
- * Mints a token for development and tests; in production tokens come from an identity provider.
- *
- * @throws UserError that says which argument must be what
+ * Creates a token for development and tests; in production tokens come from an identity provider.
+ * @throws UserError that names the invalid argument
  */
 export function mintToken(config: Config, args: string[]): string {
   const values = tokenArguments(args);

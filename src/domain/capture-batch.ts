@@ -1,12 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import type { CapturedRequest } from './captured-request.ts';
 
-/** Below this, what a body becomes in JSON matters little. */
+/** Below this size the overhead of JSON does not matter. */
 const SMALL_BODY_BYTES = 64 * 1024;
 
 /**
- * Data of a capture job: plain JSON, because that is what BullMQ stores. In version 2 the body of its only capture
- * is a value of its own in Redis, as bytes; a worker that knows only version 1 must not take it for an empty body.
+ * Data of a capture job, as plain JSON for BullMQ. In version 2 the body of its only capture is a separate value in
+ * Redis, as bytes; a worker that only knows version 1 must not read it as an empty body.
  */
 export interface CaptureBatchJob {
   v: 1 | 2;
@@ -16,7 +16,8 @@ export interface CaptureBatchJob {
 }
 
 /**
- * A captured request in JSON: `b` is the body as text, `b64` as base64 where it is no UTF-8 or JSON would blow it up.
+ * A captured request in JSON: `b` is the body as text; `b64` is Base64, for other bytes and for texts that grow in
+ * JSON.
  */
 export interface EncodedCapture {
   id: string;
@@ -30,7 +31,6 @@ export interface EncodedCapture {
   b64?: string;
 }
 
-/** A decoded capture that knows whether its body is text. */
 export interface DecodedCapture extends CapturedRequest {
   isUtf8: boolean;
 }
@@ -46,7 +46,7 @@ export function encodeLarge(day: string, capture: CapturedRequest): CaptureBatch
 
 /**
  * @param body of the capture in a job of version 2
- * @throws Error when the job was written in a form that this version does not know
+ * @throws Error when this version does not know the job's
  */
 export function decodeBatch(job: CaptureBatchJob, body?: Buffer): DecodedCapture[] {
   const [first] = job.captures;
@@ -67,8 +67,8 @@ function describeCapture({ id, endpointId, userId, method, target, rawHeaders, i
 }
 
 /**
- * Bytes that a capture takes in a job, roughly: base64 grows a third, JSON quoting a little,
- * and the rest is names and punctuation.
+ * Approximate bytes of a capture in a job: Base64 adds a third, JSON quoting a little; the constants cover names and
+ * punctuation.
  */
 export function encodedSize(capture: CapturedRequest): number {
   let headers = 0;
@@ -76,7 +76,7 @@ export function encodedSize(capture: CapturedRequest): number {
   return 250 + headers + capture.target.length + Math.ceil(capture.body.length * 1.34);
 }
 
-/** Whether quoting makes a large text longer than base64 would: JSON takes six bytes for a control character. */
+/** Whether JSON makes a large text longer than Base64 would: it takes six bytes for a control character. */
 function growsInJson(body: Buffer): boolean {
   if (body.length < SMALL_BODY_BYTES) return false;
   let extra = 0;

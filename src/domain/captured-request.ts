@@ -1,23 +1,22 @@
 import { timeOfId } from './ids.ts';
 
-/** A request as it came in at `/h/…`, before it has a place in its endpoint's sequence. */
+/** A request to `/h/…`, before it has a number in its endpoint's sequence. */
 export interface CapturedRequest {
-  /** UUIDv7; its time is the instant of arrival. */
+  /** UUIDv7; its time is the time of arrival. */
   id: string;
   endpointId: string;
-  /** Owner of the endpoint. */
   userId: string;
   method: string;
-  /** Path and query exactly as sent (the request-target of RFC 9112, origin form). */
+  /** Path and query as sent (the request-target of RFC 9112, origin form). */
   target: string;
   /** Names and values in turn, as received: `[name, value, name, value, …]`. */
   rawHeaders: string[];
   ip: string;
-  /** The bytes on the wire, neither decoded nor inflated. */
+  /** The bytes as sent, neither decoded nor decompressed. */
   body: Buffer;
 }
 
-/** A captured request with its place in its endpoint's sequence. `body` may be a prefix of the `size` bytes. */
+/** A captured request with its number in its endpoint's sequence. `body` may be a prefix of the `size` bytes. */
 export interface StoredRequest extends Omit<CapturedRequest, 'userId'> {
   seq: number;
   /** Bytes of the whole body. */
@@ -49,10 +48,10 @@ export function presentRequest(request: StoredRequest): LogEntry {
   return { ...head, body: text.toString(tail.body_encoding), ...tail };
 }
 
-/** Bytes of a body that become JSON in one piece; a multiple of three, so that Base64 pieces have no padding inside. */
+/** Bytes of a body that are converted at once; a multiple of three, so that Base64 has no padding between pieces. */
 const PIECE_BYTES = 48 * 1024;
 
-/** The JSON of a log entry, in pieces where its body is large: to make one text of it would hold the event loop. */
+/** The JSON of a log entry, in pieces where its body is large: one text would block the event loop. */
 export function* logEntryJson(request: StoredRequest): Generator<string> {
   const { body } = request;
   if (body.length <= PIECE_BYTES) return yield JSON.stringify(presentRequest(request));
@@ -60,21 +59,21 @@ export function* logEntryJson(request: StoredRequest): Generator<string> {
   yield `${JSON.stringify(head).slice(0, -1)},"body":"`;
   for (let start = 0; start < text.length;) {
     const end = pieceEnd(text, start, tail.body_encoding);
-    // Quoted, because text needs it; Base64 comes out as it went in.
+    // Quoted for text; Base64 stays as it is.
     yield JSON.stringify(text.toString(tail.body_encoding, start, end)).slice(1, -1);
     start = end;
   }
   yield `",${JSON.stringify(tail).slice(1)}`;
 }
 
-/** Never within a character. */
+/** The end of a piece, never within a character. */
 function pieceEnd(text: Buffer, start: number, encoding: LogEntry['body_encoding']): number {
   let end = Math.min(start + PIECE_BYTES, text.length);
   while (encoding === 'utf8' && end < text.length && ((text[end] as number) & 0xc0) === 0x80) end -= 1;
   return end;
 }
 
-/** A log entry around its body: `text` are the bytes to show in the encoding that `tail` names. */
+/** The parts of a log entry before and after its body; `text` are the body's bytes, in the encoding in `tail`. */
 function describe({ id, endpointId, seq, method, target, rawHeaders, ip, size, isUtf8, body }: StoredRequest) {
   const headers = headersFrom(rawHeaders);
   const { path, query } = splitTarget(target);
@@ -96,8 +95,8 @@ function describe({ id, endpointId, seq, method, target, rawHeaders, ip, size, i
 }
 
 /**
- * Lowercase names to values; a repeated header is joined with `, ` (RFC 9110, section 5.3),
- * `cookie` with `; ` (RFC 9113, section 8.2.3). Any name is safe, `__proto__` too.
+ * Lower-case names to values; a repeated header is joined with `, ` (RFC 9110, section 5.3), `cookie` with `; ` (RFC
+ * 9113, section 8.2.3). Any name is safe, including `__proto__`.
  */
 export function headersFrom(rawHeaders: readonly string[]): Record<string, string> {
   const headers = new Map<string, string>();
@@ -110,7 +109,7 @@ export function headersFrom(rawHeaders: readonly string[]): Record<string, strin
   return plainObject(headers);
 }
 
-/** Name to value, a repeated name to the array of its values; `query` is the part behind `?`. */
+/** Name to value, a repeated name to the array of its values; `query` is the part after `?`. */
 export function queryFrom(query: string): Record<string, string | string[]> {
   const values = new Map<string, string | string[]>();
   for (const pair of query.split('&')) {
@@ -126,13 +125,12 @@ export function queryFrom(query: string): Record<string, string | string[]> {
   return plainObject(values);
 }
 
-/** Splits a request-target at its first `?`. */
 export function splitTarget(target: string): { path: string; query: string } {
   const mark = target.indexOf('?');
   return mark === -1 ? { path: target, query: '' } : { path: target.slice(0, mark), query: target.slice(mark + 1) };
 }
 
-/** Form decoding (`+` is a space); what is not valid percent-encoded UTF-8 stays as sent. */
+/** Form decoding (`+` is a space); invalid percent-encoded UTF-8 stays as sent. */
 function decodeQueryPart(part: string): string {
   try {
     return decodeURIComponent(part.replaceAll('+', ' '));
@@ -141,7 +139,7 @@ function decodeQueryPart(part: string): string {
   }
 }
 
-/** `Object.fromEntries` defines its keys, so that `__proto__` becomes an own property like any other. */
+/** `Object.fromEntries` defines its keys, so `__proto__` becomes an ordinary own property. */
 function plainObject<V>(entries: Map<string, V>): Record<string, V> {
   return Object.fromEntries(entries);
 }
@@ -150,7 +148,7 @@ function ownValue(headers: Record<string, string>, name: string): string {
   return Object.hasOwn(headers, name) ? (headers[name] as string) : '';
 }
 
-/** Drops the bytes of a last UTF-8 character that a cut went through. */
+/** Removes a UTF-8 character at the end that was cut. */
 function wholeCharacters(bytes: Buffer): Buffer {
   let start = bytes.length - 1;
   while (start > 0 && bytes.length - start < 4 && ((bytes[start] as number) & 0xc0) === 0x80) start -= 1;

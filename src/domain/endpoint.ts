@@ -6,7 +6,7 @@ export const ALIAS_MIN_LENGTH = 3;
 export const ALIAS_MAX_LENGTH = 48;
 export const ALIAS = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])$/;
 
-/** Words that would read like a part of the service, or invite impersonating it. */
+/** Words that look like a part of the service, or help to impersonate it. */
 const RESERVED_ALIASES = new Set([
   'admin',
   'api',
@@ -45,14 +45,13 @@ const RESERVED_ALIASES = new Set([
   'www',
 ]);
 
-/** An endpoint and its counters. */
 export interface Endpoint {
   id: string;
   userId: string;
   alias: string | null;
   isPermanent: boolean;
   expiresAt: Date | null;
-  /** Captures that it ever had, and entries that are left of them. */
+  /** Captures ever received, and entries that are still stored. */
   requestCount: number;
   storedCount: number;
   lastRequestAt: Date | null;
@@ -111,7 +110,7 @@ export function presentCreated(
   };
 }
 
-/** Why `alias` can't be used, to be read behind its name; undefined when it can. */
+/** Why `alias` is invalid, as the end of a sentence that starts with its name; undefined when it is valid. */
 export function aliasProblem(alias: string): string | undefined {
   if (!hasAliasLength(alias)) return `must have ${ALIAS_MIN_LENGTH} to ${ALIAS_MAX_LENGTH} characters`;
   if (isUuid(alias)) return 'must not look like a UUID';
@@ -120,7 +119,7 @@ export function aliasProblem(alias: string): string | undefined {
   return undefined;
 }
 
-/** Whether a segment of `/h/<segment>` can be an alias at all; anything else needs no look-up. */
+/** Whether a segment of `/h/<segment>` can be an alias; other texts need no look-up. */
 export function isAliasShaped(segment: string): boolean {
   return hasAliasLength(segment) && ALIAS.test(segment);
 }
@@ -129,7 +128,7 @@ function hasAliasLength({ length }: string): boolean {
   return length >= ALIAS_MIN_LENGTH && length <= ALIAS_MAX_LENGTH;
 }
 
-/** Instant (Unix milliseconds) at which an endpoint created now ends; null for a permanent one. */
+/** When an endpoint that is created now expires (Unix milliseconds); null for a permanent one. */
 export function expiryOf(plan: Plan, permanent: boolean, now: number): number | null {
   return permanent ? null : now + plan.endpointTtlHours * HOUR_MS;
 }

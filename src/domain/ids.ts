@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Unguessable (UUIDv4): the id is the only thing that keeps strangers from an endpoint. */
+/** Unguessable (UUIDv4): only the secrecy of the id protects an endpoint. */
 export function newEndpointId(): string {
   return randomUUID();
 }
@@ -27,12 +27,12 @@ export function bytesToId(bytes: Buffer): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-/** Unix milliseconds at which a UUIDv7 was minted. */
+/** The time of a UUIDv7, in Unix milliseconds. */
 export function timeOfId(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
-/** The smallest UUIDv7 of an instant (Unix milliseconds): ids below it are older. */
+/** The smallest UUIDv7 of an instant (Unix milliseconds): smaller ids are older. */
 export function firstIdAt(ms: number): string {
   const hex = Math.max(0, Math.floor(ms)).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;

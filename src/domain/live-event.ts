@@ -9,8 +9,8 @@ export const REQUEST_EVENT = 'request';
 export const EVENT_MAX_BODY_BYTES = 256 * 1024;
 
 /**
- * Why a socket is closed, as the WebSocket close code and reason that its client reads (RFC 6455, section 7.4;
- * 1012 and 1013 are in IANA's registry, 4000 to 4999 are for private use and chosen after HTTP's statuses).
+ * Why a socket is closed, as WebSocket close code and reason (RFC 6455, section 7.4). IANA registers 1012 and 1013;
+ * 4000 to 4999 are for private use, and follow HTTP's statuses here.
  */
 export const CLOSE = {
   restarting: { code: 1012, reason: 'this process is stopping; connect again' },
@@ -23,19 +23,18 @@ export const CLOSE = {
 export type CloseReason = keyof typeof CLOSE;
 
 /**
- * Room of those who follow all endpoints of a user. Hashed, so that any user id makes a room name of one
- * length: the adapter takes a name of 20 characters for a socket's own.
+ * Room of all endpoints of a user. Hashed, so that all names have one length: the adapter treats a name of 20
+ * characters as a socket's own room.
  */
 export function userRoom(userId: string): string {
   return `user:${createHash('sha256').update(userId).digest('hex')}`;
 }
 
-/** Room of those who follow one endpoint. */
 export function endpointRoom(endpointId: string): string {
   return `endpoint:${endpointId}`;
 }
 
-/** The event of a capture that was just stored. */
+/** The event of a stored capture. */
 export function presentEvent(capture: DecodedCapture & { seq: number }): LogEntry {
   const { body } = capture;
   return presentRequest({

@@ -1,11 +1,10 @@
 /*
- * Runs a TypeScript file of this project on the Node that the project pins:
+ * Runs a TypeScript file of this project on the Node version that the project pins:
  *
  *   node src/local/bootstrap.mjs <file> [argument …]
  *
- * Plain JavaScript without dependencies, because it runs on whatever Node (18 or later) is there,
- * before anything is installed. It installs the locked dependencies when they are missing or stale;
- * the pinned Node is one of them.
+ * Plain JavaScript without dependencies, because it runs on any Node (18 or later), before the dependencies are
+ * installed. It installs the locked ones when they are missing or stale; the pinned Node is one of them.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -16,7 +15,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const modules = join(root, 'node_modules');
 const stamp = join(modules, '.hookbay-lock');
-const turn = join(root, '.hookbay-installing');
+const lock = join(root, '.hookbay-installing');
 const pinnedNode = join(modules, 'node/bin/node');
 const pinnedVersion = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).devDependencies.node;
 
@@ -33,34 +32,34 @@ async function installDependencies() {
   const isInstalled = () =>
     existsSync(join(modules, '.package-lock.json')) && existsSync(stamp) && readFileSync(stamp, 'utf8') === lockHash;
   if (isInstalled()) return;
-  await takeTurn();
-  if (isInstalled()) return leaveTurn();
+  await acquireLock();
+  if (isInstalled()) return releaseLock();
   const reason = existsSync(stamp) ? 'the lock file has changed' : 'first run';
   await step(`Installing the locked dependencies with npm (${reason})`, () =>
     run(...npm('ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error')),
   );
   writeFileSync(stamp, lockHash);
-  leaveTurn();
+  releaseLock();
 }
 
-/** Two that install at once would take each other's files away. */
-async function takeTurn() {
-  for (let told = false; ; told = true) {
+/** Two concurrent installations would delete each other's files. */
+async function acquireLock() {
+  for (let isWaiting = false; ; isWaiting = true) {
     try {
-      writeFileSync(turn, String(process.pid), { flag: 'wx' });
-      process.on('exit', leaveTurn);
+      writeFileSync(lock, String(process.pid), { flag: 'wx' });
+      process.on('exit', releaseLock);
       return;
     } catch (error) {
       if (error.code !== 'EEXIST') throw error;
     }
-    if (!told) process.stdout.write('Another process is installing the dependencies; waiting for it …\n');
-    if (!isAlive(Number(readFileSync(turn, 'utf8')))) rmSync(turn, { force: true });
+    if (!isWaiting) process.stdout.write('Another process is installing the dependencies; waiting for it …\n');
+    if (!isAlive(Number(readFileSync(lock, 'utf8')))) rmSync(lock, { force: true });
     await new Promise((done) => setTimeout(done, 500));
   }
 }
 
-function leaveTurn() {
-  if (existsSync(turn) && readFileSync(turn, 'utf8') === String(process.pid)) rmSync(turn, { force: true });
+function releaseLock() {
+  if (existsSync(lock) && readFileSync(lock, 'utf8') === String(process.pid)) rmSync(lock, { force: true });
 }
 
 function isAlive(pid) {
@@ -71,7 +70,7 @@ function isAlive(pid) {
   }
 }
 
-/** The package brings its binary in an install script, which some npm configurations do not run. */
+/** The package downloads its binary in an install script, which some npm configurations do not run. */
 async function installNode() {
   if (versionOf(pinnedNode) === pinnedVersion) return;
   await step(`Installing Node ${pinnedVersion}`, () =>
@@ -79,7 +78,7 @@ async function installNode() {
   );
   if (versionOf(pinnedNode) !== pinnedVersion) {
     exit(
-      `Node ${pinnedVersion} could not be installed for ${process.platform}-${process.arch}. Install Node 26 yourself and run: node ${file} ${args.join(' ')}`,
+      `Node ${pinnedVersion} could not be installed for ${process.platform}-${process.arch}. Install Node 26 and run: node ${file} ${args.join(' ')}`,
     );
   }
 }
@@ -90,7 +89,7 @@ async function runFile() {
     await import(pathToFileURL(resolve(root, file)).href);
     return;
   }
-  // The channel tells the child when this process is gone, however it went.
+  // The closed channel notifies the child when this process exits, for any reason.
   const child = spawn(pinnedNode, [resolve(root, file), ...args], { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
     process.on(signal, () => child.kill(signal === 'SIGHUP' ? 'SIGTERM' : signal));
@@ -102,7 +101,7 @@ function versionOf(node) {
   return stdout?.trim().slice(1);
 }
 
-/** npm by the path it was started with, so that its `node` is the one that is running now. */
+/** npm by the path that started this script, so that it runs on the current `node`. */
 function npm(...words) {
   const npmCli = process.env.npm_execpath;
   return npmCli === undefined ? ['npm', words, root] : [process.execPath, [npmCli, ...words], root];

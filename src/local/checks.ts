@@ -7,11 +7,9 @@ import { UserError } from '../user-error.ts';
 import { tlsOptions } from '../redis/connections.ts';
 import type { Database } from '../store/database.ts';
 
-/*
- * What can be known to go wrong before anything slow is done, each said with what to do.
- */
+/* Checks before anything slow is started; each error says what to do. */
 
-/** @throws UserError when somebody listens there already */
+/** @throws UserError when the port is in use */
 export function checkPort(port: number): Promise<void> {
   if (port === 0) throw new UserError('PORT must be a port from 1 to 65535 for npm start');
   return new Promise((done, reject) => {
@@ -28,12 +26,11 @@ export function checkPort(port: number): Promise<void> {
 }
 
 /**
- * Makes the data directory, readable by its user alone, with the folders above it.
- *
- * @throws UserError when it can't be written to
+ * Makes the data directory and its parents, readable by its user alone.
+ * @throws UserError when it is not writable
  */
 export function makeDataDir(dataDir: string): void {
-  // Node's recursive mkdir never comes back from some places, like /proc.
+  // Node's recursive mkdir hangs in some places, for example /proc.
   let existing = dataDir;
   while (!existsSync(existing)) existing = dirname(existing);
   try {
@@ -51,8 +48,7 @@ export function makeDataDir(dataDir: string): void {
 }
 
 /**
- * Tries the database and Redis once, so that a wrong address or password is said at once.
- *
+ * Connects to the database and Redis once, so that a wrong address or password is reported at once.
  * @throws UserError that names the setting
  */
 export async function checkStores(

@@ -13,16 +13,15 @@ import type { Programs } from './programs.ts';
 
 const DATABASE = 'hookbay';
 
-/** Of MySQL alone, which otherwise wants a folder that only Debian's full package makes. */
+/** For MySQL only: by default it needs a folder that only Debian's full package creates. */
 const NO_FILES = '--secure-file-priv=NULL';
 
 const run = promisify(execFile);
 
 /**
- * Starts MariaDB or MySQL on `<dataDir>/mysql`, on loopback only, with nothing of the system's configuration.
- * A data directory that does not exist yet is made first.
- *
- * @throws Error with the end of the server's log when it does not come up
+ * Starts MariaDB or MySQL on `<dataDir>/mysql`, on loopback only, without the system's configuration. Creates a missing
+ * data directory first.
+ * @throws Error with the end of the server's log when it does not start
  */
 export async function startMysql(
   programs: Programs,
@@ -57,10 +56,10 @@ export async function startMysql(
       ...asUser,
       `--bind-address=${HOST}`,
       `--port=${config.port}`,
-      // Socket paths have about 100 characters at most, and data directories may have more.
+      // Socket paths are limited to about 100 characters, and data directories may be longer.
       `--socket=${join(tmpdir(), `hookbay-${createHash('sha256').update(dataFolder).digest('hex').slice(0, 16)}.sock`)}`,
       `--pid-file=${join(dataDir, 'mysql.pid')}`,
-      // In a common folder, servers remove each other's temporary tables when they start.
+      // In a shared folder, servers remove each other's temporary tables when they start.
       `--tmpdir=${temporaryFolder(dataFolder)}`,
       `--init-file=${initFile}`,
       '--skip-name-resolve',
@@ -82,12 +81,11 @@ export async function startMysql(
   return privateServer(config, child);
 }
 
-/** How the private servers' clients connect to the database. */
 export function connectionOptions({ host, port, user, password, database }: MysqlConfig) {
   return { host, port, user, password, database };
 }
 
-/** Made under another name first, so that a run that was killed leaves nothing half-made behind. */
+/** Creates the directory under another name first, so that a killed run leaves no incomplete one. */
 async function initialize(program: string, dataFolder: string, asUser: string[]): Promise<void> {
   const unfinished = `${dataFolder}.unfinished`;
   rmSync(unfinished, { recursive: true, force: true });
@@ -100,7 +98,8 @@ async function initialize(program: string, dataFolder: string, asUser: string[])
       )
       .find(existsSync);
     if (installer === undefined) throw new Error(`mariadb-install-db was not found near ${program}`);
-    // By its name alone: the script breaks on a path with a space in it. The server has the data directory for its own.
+    // By relative name: the script fails on a path with a space. The server creates no files outside the data
+    // directory.
     const how = [
       '--no-defaults',
       `--datadir=./${basename(unfinished)}`,
@@ -124,7 +123,7 @@ function temporaryFolder(dataFolder: string): string {
   return folder;
 }
 
-/** Runs at every start of the server; each statement on a line of its own. */
+/** Runs at every start of the server; each statement must be on one line. */
 function accounts(password: string): string {
   return [
     `CREATE DATABASE IF NOT EXISTS ${DATABASE};`,

@@ -6,20 +6,19 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stopProcess } from './processes.ts';
 
-/** Private servers listen on loopback only. */
 export const HOST = '127.0.0.1';
 
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 50;
 
-/** Passwords of the private servers and the key of local tokens; made once for a data directory. */
+/** Passwords of the private servers and the key of local tokens; generated once for a data directory. */
 export interface Secrets {
   mysqlPassword: string;
   redisPassword: string;
   jwtSecret: string;
 }
 
-/** A running private server; `stop` resolves when it has gone. */
+/** A running private server; `stop` resolves when it has exited. */
 export interface PrivateServer<C> {
   config: C;
   process: ChildProcess;
@@ -35,7 +34,7 @@ export function readOrMakeSecrets(dataDir: string): Secrets {
   return secrets;
 }
 
-/** A port on loopback that nobody listens on right now. */
+/** A port on loopback that is not in use. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
@@ -47,7 +46,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** @throws Error with the end of the server's log when it does not come up */
+/** @throws Error with the end of the server's log when it does not start */
 export async function untilReady(child: ChildProcess, logFile: string, probe: () => Promise<void>): Promise<void> {
   let spawnError: Error | undefined;
   child.on('error', (error) => (spawnError = error));

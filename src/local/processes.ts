@@ -4,21 +4,20 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UserError } from '../user-error.ts';
 
-/** More than a process gives itself (`SHUTDOWN_TIMEOUT_MS`). */
+/** Longer than the process's own limit (`SHUTDOWN_TIMEOUT_MS`). */
 const STOP_TIMEOUT_MS = 40_000;
 const POLL_MS = 50;
 
-/** A process that survives its pid being given to another one: `born` tells the two apart. */
+/** A process by pid and start time (`born`), because a pid may be reused. */
 interface KnownProcess {
   name: string;
   pid: number;
   born: string;
 }
 
-/** The processes that belong to a data directory. */
 export interface ProcessRegistry {
   /**
-   * Starts a program in a process group of its own, so that Ctrl-C reaches the launcher alone, which stops it in order.
+   * Starts a program in a process group of its own, so that Ctrl-C only reaches the launcher, which stops it in order.
    */
   start(
     name: string,
@@ -26,30 +25,29 @@ export interface ProcessRegistry {
     args: string[],
     options: { env?: NodeJS.ProcessEnv; logFile: string; ipc?: boolean },
   ): ChildProcess;
-  /** Forgets the launcher itself; the data directory is free again. */
+  /** Removes the record of the launcher; the data directory is free again. */
   release(): void;
 }
 
 /**
- * Takes possession of a data directory. Processes of a launcher that was killed are stopped first.
- *
+ * Claims a data directory. Stops the processes of a launcher that was killed first.
  * @throws UserError when another launcher is running on it
  */
 export async function claimDataDir(dataDir: string): Promise<ProcessRegistry> {
   const file = join(dataDir, 'processes.json');
-  const left = readKnown(file).filter(({ pid, born }) => bornOf(pid) === born);
+  const left = readKnown(file).filter(({ pid, born }) => startTimeOf(pid) === born);
   const launcher = left.find(({ name }) => name === 'launcher');
   if (launcher !== undefined) {
     throw new UserError(
       `Hookbay is running on ${dataDir} already (process ${launcher.pid}). Stop it, or set another DATA_DIR and PORT.`,
     );
   }
-  // Database and Redis last: the others still need them while they stop.
+  // Database and Redis last: the others need them until they have stopped.
   for (const { pid } of left.toReversed()) await stopProcess(pid);
 
   const known: KnownProcess[] = [];
   function record(name: string, pid: number): void {
-    known.push({ name, pid, born: bornOf(pid) ?? '' });
+    known.push({ name, pid, born: startTimeOf(pid) ?? '' });
     writeFileSync(`${file}.new`, JSON.stringify(known), { mode: 0o600 });
     renameSync(`${file}.new`, file);
   }
@@ -71,7 +69,7 @@ export async function claimDataDir(dataDir: string): Promise<ProcessRegistry> {
   };
 }
 
-/** Asks a process to stop, and ends it when it does not. */
+/** Sends SIGTERM to a process, and SIGKILL when it does not exit in time. */
 export async function stopProcess(pid: number): Promise<void> {
   if (!signal(pid, 'SIGTERM')) return;
   for (let waited = 0; waited < STOP_TIMEOUT_MS; waited += POLL_MS) {
@@ -81,14 +79,14 @@ export async function stopProcess(pid: number): Promise<void> {
   signal(pid, 'SIGKILL');
 }
 
-/** Whether a pid is a process that still runs, rather than one that only waits for its parent to notice its end. */
+/** Whether a pid is a running process, and not one that has exited and waits for its parent (a zombie). */
 export function isAlive(pid: number): boolean {
   if (!signal(pid, 0)) return false;
   const state = statOf(pid)?.[0];
   return state === undefined ? process.platform !== 'linux' : !'ZX'.includes(state);
 }
 
-/** The fields of proc_pid_stat(5) from the third on; the second may hold spaces and brackets. */
+/** The fields of proc_pid_stat(5) from the third on; the second may contain spaces and brackets. */
 function statOf(pid: number): string[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -107,14 +105,14 @@ function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** Parent of a process, where the system tells it (Linux). */
+/** Parent of a process, where the system provides it (Linux). */
 export function parentOf(pid: number): number | undefined {
   const field = statOf(pid)?.[1];
   return field === undefined ? undefined : Number(field);
 }
 
-/** When a process began, in whatever form the system tells it; undefined when there is none. */
-function bornOf(pid: number): string | undefined {
+/** The start time of a process, in the format of the system; undefined when there is no such process. */
+function startTimeOf(pid: number): string | undefined {
   if (!isAlive(pid)) return undefined;
   try {
     if (process.platform !== 'linux')

@@ -4,25 +4,24 @@ import { delimiter, join } from 'node:path';
 import { UserError } from '../user-error.ts';
 import { step } from './progress.ts';
 
-/** Where packages put servers that are not on everybody's PATH. */
+/** Folders of servers that may not be on the PATH. */
 const MORE_FOLDERS = ['/usr/sbin', '/usr/local/sbin', '/usr/local/bin', '/opt/homebrew/bin', '/usr/libexec'];
 
 /**
- * Debian's packages with the servers alone: `mariadb-server` and `redis-server` would also start
- * services of their own on the standard ports.
+ * Debian's packages of the servers only: `mariadb-server` and `redis-server` would also start services on the standard
+ * ports.
  */
 const DEBIAN_PACKAGES = ['mariadb-server-core', 'mariadb-client-core', 'redis-tools'];
 
-/** Executables of the database and the Redis to run. */
+/** Executables of the database and of Redis. */
 export interface Programs {
   database: string;
   redis: string;
 }
 
 /**
- * Finds a database server and a Redis; installs them first where they are missing and apt is there.
- *
- * @throws UserError that says what to run, or what else to do
+ * Finds a database server and a Redis; installs missing ones with apt where that is available.
+ * @throws UserError with the command to run, or another way
  */
 export async function findOrInstallPrograms(): Promise<Programs> {
   const found = findPrograms();
@@ -54,14 +53,14 @@ export async function findOrInstallPrograms(): Promise<Programs> {
 
 function findPrograms(): Programs | undefined {
   const database = find(['mariadbd', 'mysqld']);
-  // In Debian's redis-tools the server goes by the name of redis-check-rdb: one program, told apart by its name.
+  // Debian's redis-tools has the server as redis-check-rdb: one program, whose name selects its function.
   const redis = find(['redis-server', 'valkey-server', 'redis-check-rdb', 'valkey-check-rdb']);
-  // mariadb-install-db, which makes a data directory, needs a program that comes with the client.
+  // mariadb-install-db, which creates a data directory, needs a program of the client package.
   const complete = database?.endsWith('mysqld') || find(['my_print_defaults']) !== undefined;
   return database === undefined || redis === undefined || !complete ? undefined : { database, redis };
 }
 
-/** A program by one of its names; what comes first on PATH comes first, as in a shell, then the first name. */
+/** A program by one of its names: the first folder on PATH that has one, as in a shell; then the first name. */
 export function find(names: string[]): string | undefined {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), ...MORE_FOLDERS];
   return folders.flatMap((folder) => names.map((name) => join(folder, name))).find(isExecutable);

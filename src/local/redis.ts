@@ -7,9 +7,8 @@ import type { ProcessRegistry } from './processes.ts';
 import type { Programs } from './programs.ts';
 
 /**
- * Starts Redis or Valkey on `<dataDir>/redis`, on loopback only, with every write on disk before it is answered.
- *
- * @throws Error with the end of the server's log when it does not come up
+ * Starts Redis or Valkey on `<dataDir>/redis`, on loopback only; each write is on disk before its answer.
+ * @throws Error with the end of the server's log when it does not start
  */
 export async function startRedis(
   programs: Programs,
@@ -64,7 +63,7 @@ export async function startRedis(
   return privateServer(config, child);
 }
 
-/** Debian's redis-tools has the server under another name; it becomes a server by the name that it is called by. */
+/** Debian's redis-tools has the server under another name; started by a server's name, it is one. */
 function redisServer(program: string, dataDir: string): string {
   const name = basename(program).replace('-check-rdb', '-server');
   if (name === basename(program)) return program;

@@ -10,14 +10,13 @@ import type { PrivateServer } from './private-server.ts';
 
 const READY_TIMEOUT_MS = 60_000;
 
-/** What parts are started with. */
 export interface LocalContext {
   registry: ProcessRegistry;
   resources: Resources;
   dataDir: string;
 }
 
-/** Starts a private server and notices when it ends by itself; returns how to connect to it. */
+/** Starts a private server, and stops everything when it exits unexpectedly; returns its address. */
 export async function startPrivate<C>(
   name: string,
   { resources, dataDir }: LocalContext,
@@ -36,7 +35,7 @@ export async function startPrivate<C>(
   return server.config;
 }
 
-/** Starts a role as a process of its own; resolves when it is ready for work. */
+/** Starts a role in a process of its own; resolves when it is ready. */
 export async function startRole(
   role: 'api' | 'worker',
   env: NodeJS.ProcessEnv,
@@ -81,13 +80,13 @@ async function untilReady(url: string): Promise<void> {
   }
 }
 
-/** A listening address as one to connect to. */
+/** The address to connect to for a listening address. */
 function probeHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** A running instance that lost a part of itself says so and stops as it would by Ctrl-C. */
+/** An instance that lost one of its processes reports it, and stops as after Ctrl-C. */
 function stopAfter(error: Error): void {
   process.stderr.write(`${error.message}\n`);
   process.exitCode = 1;

@@ -24,10 +24,9 @@ interface Stores {
 }
 
 /**
- * `npm start`: private servers (or the user's own, where their address is set), the schema, one API
- * and one worker process, and a curl sequence to paste. Closing `resources` stops all of it in order.
- *
- * @throws UserError that says what to do about it
+ * `npm start`: private servers (or the user's own, where their address is set), the schema, one API and one worker
+ * process, and a curl sequence to paste. Closing `resources` stops all of them in order.
+ * @throws UserError that says how to fix it
  */
 export async function startLocal(config: Config, resources: Resources): Promise<void> {
   stopWithParent();
@@ -57,7 +56,6 @@ export async function startLocal(config: Config, resources: Resources): Promise<
   sayHowToUse(config.baseUrl, jwtSecret, dataDir);
 }
 
-/** The user's own MySQL and Redis where they are set, private ones otherwise. */
 async function openStores({ external, mysql, redis }: Config, context: LocalContext): Promise<Stores> {
   if (external.mysql && external.redis) return { mysql, redis };
   const { registry, dataDir } = context;
@@ -84,14 +82,14 @@ async function prepareSchema(config: Config, stores: Stores): Promise<void> {
   }
 }
 
-/** One setting a value, so that nothing has to be escaped; the URL forms are taken out of the way. */
+/** One setting a value, so that nothing has to be escaped; the URL forms are cleared. */
 function roleEnvironment(config: Config, { mysql, redis }: Stores, jwtSecret: string): NodeJS.ProcessEnv {
   return {
     ...process.env,
     HOST: process.env['HOST'] || '127.0.0.1',
     PORT: String(config.port),
     BASE_URL: config.baseUrl,
-    // The tokens that are printed are checked, and no others.
+    // Only the printed tokens, and others with this key, are valid.
     JWT_SECRET: jwtSecret,
     JWT_PUBLIC_KEY: '',
     JWKS_URL: '',
@@ -112,7 +110,7 @@ function roleEnvironment(config: Config, { mysql, redis }: Stores, jwtSecret: st
   };
 }
 
-/** npm that was killed passes nothing on: without it, and the shell it runs scripts in, this is nobody's process. */
+/** A killed npm forwards no signal: without npm, and the shell that it runs scripts in, this process would stay. */
 function stopWithParent(): void {
   const ancestors = (): string => `${process.ppid} ${parentOf(process.ppid)}`;
   const before = ancestors();
@@ -130,7 +128,7 @@ function sayHowToUse(baseUrl: string, jwtSecret: string, dataDir: string): void 
   say(`
 Hookbay is ready at ${baseUrl}
 
-A token for user "${TOKEN_SUBJECT}", plan "${TOKEN_PLAN}", good for a day. Paste this into another terminal:
+A token for user "${TOKEN_SUBJECT}", plan "${TOKEN_PLAN}", valid for a day. Paste this into another terminal:
 
   TOKEN=${token}
 

@@ -5,11 +5,11 @@ import { isForbidden } from '../redis/connections.ts';
 import type { Database } from '../store/database.ts';
 import { isUnavailable } from '../store/sql-errors.ts';
 
-/** A setting of a shared store that a receipt relies on. */
+/** A setting of a shared store on which receipts depend. */
 interface Requirement {
   name: string;
   must: string;
-  /** What happens otherwise. */
+  /** The consequence of another value. */
   lost: string;
 }
 
@@ -24,7 +24,7 @@ const REDIS_REQUIRES: Requirement[] = [
   {
     name: 'maxmemory-policy',
     must: 'noeviction',
-    lost: 'Redis may throw away captures that wait for MySQL, to make room',
+    lost: 'Redis may evict captures that wait for MySQL',
   },
 ];
 
@@ -36,7 +36,7 @@ const MYSQL_FLUSH: Requirement = {
 const MYSQL_BINLOG: Requirement = {
   name: 'sync_binlog',
   must: '1',
-  lost: 'a crash rolls back transactions whose binary log was not on disk, and replicas go their own way',
+  lost: 'a crash rolls back transactions whose binary log was not on disk, and replicas diverge',
 };
 
 export interface DurabilityOptions {
@@ -47,11 +47,9 @@ export interface DurabilityOptions {
 }
 
 /**
- * A function that checks whether the stores keep what they have acknowledged, warns of each problem once,
- * and returns those that stand in the way of being ready: none unless the mode is `strict`.
- * A database that is away is not judged; that it is away is said elsewhere.
- *
- * The function throws when Redis does not answer.
+ * Returns a function that checks whether the stores keep what they have acknowledged. It warns of each problem once,
+ * and returns the problems that prevent readiness: none unless the mode is `strict`. An unreachable database is not a
+ * problem here. It throws when Redis does not answer.
  */
 export function createDurabilityCheck({ redis, db, mode, log }: DurabilityOptions): () => Promise<string[]> {
   const warned = new Set<string>();
@@ -67,14 +65,14 @@ export function createDurabilityCheck({ redis, db, mode, log }: DurabilityOption
 
 async function redisProblems(redis: Redis): Promise<string[]> {
   try {
-    // One at a time: older servers take one name only.
+    // One at a time: older servers accept one name only.
     const answers = await Promise.all(REDIS_REQUIRES.map(({ name }) => redis.config('GET', name)));
     return REDIS_REQUIRES.flatMap((requirement, i) => problemOf('Redis', requirement, answers[i]?.[1]));
   } catch (error) {
     if (!isForbidden(error)) throw error;
     const names = REDIS_REQUIRES.map(({ name, must }) => `${name} ${must}`).join(', ');
     return [
-      `the settings of Redis could not be checked, because CONFIG GET is forbidden to us: allow it (ACL +config|get), or make sure of ${names} yourself`,
+      `the settings of Redis could not be checked, because CONFIG GET is forbidden: allow it (ACL +config|get), or check ${names}`,
     ];
   }
 }
@@ -92,7 +90,7 @@ async function mysqlProblems(db: Database): Promise<string[]> {
   } catch (error) {
     if (isUnavailable(error)) return [];
     return [
-      `the settings of MySQL could not be checked (${(error as { code?: string }).code ?? 'unknown error'}): make sure of ${MYSQL_FLUSH.name} ${MYSQL_FLUSH.must} yourself`,
+      `the settings of MySQL could not be checked (${(error as { code?: string }).code ?? 'unknown error'}): check ${MYSQL_FLUSH.name} ${MYSQL_FLUSH.must}`,
     ];
   }
 }
@@ -103,6 +101,6 @@ function problemOf(
   value: string | number | null | undefined,
 ): string[] {
   if (value === undefined || value === null)
-    return [`${store} does not tell its ${name}: make sure yourself that it is ${must}, otherwise ${lost}`];
+    return [`${store} does not report its ${name}: check that it is ${must}, otherwise ${lost}`];
   return String(value) === must ? [] : [`${name} of ${store} is ${value} and must be ${must}: otherwise ${lost}`];
 }

@@ -1,19 +1,18 @@
 import { createServer, type Server } from 'node:http';
 
-/** What a process tells its orchestrator; kept by the role, read by the probes. */
+/** The state of a process for its orchestrator; set by the role, read by the probes. */
 export interface Health {
-  /** Why no work should be sent here; empty when it should. */
+  /** Why no work should be sent here; empty when the process is ready. */
   notReady(): string[];
-  /** Everything that is measured, as Prometheus text. */
+  /** All metrics, as Prometheus text. */
   scrape(): Promise<string>;
 }
 
 const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
 
 /**
- * The internal port: `/livez` says that the event loop turns, and no more, so that an outage
- * of a shared store never restarts the fleet; `/readyz` says whether to send work here;
- * `/metrics` is for Prometheus.
+ * The internal port. `/livez` only shows that the event loop runs, so an outage of a shared store never restarts the
+ * fleet; `/readyz` tells whether to send work here; `/metrics` is for Prometheus.
  */
 export function createOpsServer(health: Health): Server {
   return createServer((req, res) => {

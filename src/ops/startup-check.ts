@@ -9,29 +9,29 @@ import { isUnavailable } from '../store/sql-errors.ts';
 const RETRY_MS = 200;
 
 export interface StartupCheck {
-  /** What is still missing; empty once everything was there. */
+  /** What is still missing; empty after the check has passed. */
   missing(): string[];
-  /** Resolves when everything was there. */
+  /** Resolves when the check has passed. */
   passed: Promise<void>;
   stop(): void;
 }
 
 export interface StartupCheckOptions {
   db: Database;
-  /** Asks Redis for what this role can't do without. */
+  /** Sends Redis a command that this role needs. */
   pingRedis: () => Promise<unknown>;
-  /** Whether this role can do its work without the database for a while. */
+  /** Whether this role can work without the database for a while. */
   toleratesDeadDatabase: boolean;
   /** Largest body of any plan, in bytes; the database's packets have to hold it. */
   largestBody: number;
-  /** What an unsafe setting of a store keeps from being ready; throws when Redis does not answer. */
+  /** Problems of unsafe settings that prevent readiness; throws when Redis does not answer. */
   unsafe: () => Promise<string[]>;
   log: Log;
 }
 
 /**
- * Checks Redis and the schema until both are as they have to be, and then never again:
- * a later outage is answered where it is met, and must not take the whole fleet out of service.
+ * Checks Redis and the schema until both pass, and then never again: a later outage is handled by each request, and
+ * must not take the whole fleet out of service.
  */
 export function startStartupCheck({
   db,
@@ -76,7 +76,7 @@ export function startStartupCheck({
       if (error instanceof UserError) return error.message;
       if (isUnavailable(error) && toleratesDeadDatabase) return undefined;
       const { code } = error as { code?: string };
-      return `the database does not let us in (${code ?? 'unknown error'})`;
+      return `the database refuses access (${code ?? 'unknown error'})`;
     }
   }
 

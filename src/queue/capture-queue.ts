@@ -4,13 +4,12 @@ import { encodeBatch, encodeLarge, type CaptureBatchJob } from '../domain/captur
 import type { CapturedRequest } from '../domain/captured-request.ts';
 import { redisKeys } from '../redis/keys.ts';
 
-/** Batches of many small captures, and single large ones, which take much memory wherever they are loaded. */
+/** Batches of many small captures, and single large ones, which take much memory in every process. */
 export const CAPTURE_QUEUES = ['capture', 'capture-large'] as const;
 export type CaptureQueueName = (typeof CAPTURE_QUEUES)[number];
 
 /**
- * A job that throws is not the database's fault (outages are waited out inside the job):
- * it is tried for about ten minutes and then kept as failed for an operator.
+ * A job fails only by its own fault (outages are waited out inside it): it is tried for about ten minutes, then kept.
  */
 const JOB_OPTIONS: JobsOptions = {
   attempts: 25,
@@ -23,9 +22,8 @@ export type CaptureQueue = Queue<CaptureBatchJob>;
 export type CaptureQueues = Record<CaptureQueueName, CaptureQueue>;
 
 /**
- * With `skipWaitingForReady` and `skipVersionCheck` an enqueue fails at once while Redis is away
- * and works again when it is back; any other combination hangs or stays broken.
- * No event stream: nobody reads it, and it would double the work of an enqueue.
+ * With `skipWaitingForReady` and `skipVersionCheck` an enqueue fails at once while Redis is unreachable, and works
+ * again afterwards; other combinations hang or stay broken. The event stream is unused, and would double the work.
  */
 export function queueOptions(connection: Redis, redisPrefix: string): QueueOptions {
   return {
@@ -50,14 +48,14 @@ export function openCaptureQueues(connection: Redis, redisPrefix: string): Captu
   return { capture: open('capture'), 'capture-large': open('capture-large') };
 }
 
-/** Captures that travel in one job; `id` is the job's, `day` the UTC day that they count for. */
+/** Captures in one job; `id` is the job's, `day` the UTC day that they count for. */
 export interface EnqueuedBatch {
   id: string;
   day: string;
   captures: readonly CapturedRequest[];
 }
 
-/** Those of the batches whose jobs are in Redis. */
+/** The batches whose jobs are in Redis. */
 export async function findQueued(queues: CaptureQueues, redis: Redis, batchIds: readonly string[]): Promise<string[]> {
   const found = await Promise.all(
     batchIds.map((id) => redis.exists(...CAPTURE_QUEUES.map((name) => queues[name].toKey(id)))),
@@ -66,18 +64,17 @@ export async function findQueued(queues: CaptureQueues, redis: Redis, batchIds: 
 }
 
 /**
- * Puts captures into Redis as one job; they are kept once this resolves.
- *
- * @throws when Redis refused them, was unreachable, or did not answer in time (they may be kept then)
+ * Adds captures to Redis as one job; they are stored durably when this resolves.
+ * @throws when Redis refused them, was unreachable, or did not answer in time (they may be stored in the last case)
  */
 export async function enqueueCaptures(queue: CaptureQueue, batch: EnqueuedBatch): Promise<void> {
   await queue.add('batch', encodeBatch(batch.day, batch.captures), { jobId: batch.id });
 }
 
 /**
- * The same for one large capture, whose body goes as bytes and before the job: JSON would hold the event loop, and
- * take several times its memory. There is never a job without its body; a body without a job is removed by whoever
- * takes back the reservation of its batch.
+ * The same for one large capture. Its body is stored as bytes, before the job: as JSON it would block the event loop
+ * and take several times its memory. A job always has its body; a body without a job is removed when the reservation of
+ * its batch is refunded.
  */
 export async function enqueueLargeCapture(
   queue: CaptureQueue,
@@ -86,7 +83,7 @@ export async function enqueueLargeCapture(
   { id, day, captures }: EnqueuedBatch,
 ): Promise<void> {
   const [capture] = captures;
-  if (capture === undefined || captures.length > 1) throw new Error('a large capture travels alone');
+  if (capture === undefined || captures.length > 1) throw new Error('a large capture needs a job of its own');
   await redis.set(redisKeys(redisPrefix).largeBody(id), capture.body);
   await queue.add('batch', encodeLarge(day, capture), { jobId: id });
 }

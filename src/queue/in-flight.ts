@@ -5,15 +5,13 @@ import { CAPTURE_QUEUES, type CaptureQueues } from './capture-queue.ts';
 /** How long a read or delete waits for acknowledged captures to be stored, in milliseconds. */
 const IN_FLIGHT_BOUND_MS = 2_000;
 
-/** Beyond this many waiting batches the bound would pass anyway, so that reads don't wait in vain. */
+/** With more waiting batches than this the time limit would pass anyway, so reads do not wait. */
 const IN_FLIGHT_MAX_BATCHES = 1_000;
 
 /**
- * A function that waits until every capture that was acknowledged before its call is stored, for at
- * most two seconds, and tells how many batches still are not: 0 in the common case.
- * However many callers wait, one of them asks Redis at a time.
- *
- * The function throws when Redis can't be asked.
+ * Returns a function that waits until every capture that was acknowledged before its call is stored, for at most two
+ * seconds, and returns the number of batches that still are not. Concurrent callers share one query at a time. It
+ * throws when Redis is unreachable.
  */
 export function createInFlightWait(queues: CaptureQueues): () => Promise<number> {
   const snapshot = shareNext(() => inFlight(queues));
@@ -30,8 +28,8 @@ export function createInFlightWait(queues: CaptureQueues): () => Promise<number>
 }
 
 /**
- * Ids of the jobs that are not done, read of each queue in one script and so at one instant. The oldest
- * ones, where there are too many: those that a caller waits for must not be pushed out of sight by later ones.
+ * Ids of the jobs that are not done, read from each queue in one script. Where there are too many, the oldest: callers
+ * wait for these, not for later ones.
  */
 async function inFlight(queues: CaptureQueues): Promise<Set<string>> {
   const lists = await Promise.all(

@@ -4,11 +4,11 @@ import { queueOptions } from './capture-queue.ts';
 
 export const MAINTENANCE_QUEUE = 'maintenance';
 
-/** Sweeps run once a minute however many workers there are. */
+/** Sweeps run once a minute, whatever the number of workers. */
 const SWEEP_EVERY_MS = 60_000;
 const SWEEP_SCHEDULER = 'sweep';
 
-/** A sweep that fails is not repeated by itself: the next one, a minute later, takes up its work. */
+/** A failed sweep is not repeated: the next one, a minute later, continues. */
 const JOB_OPTIONS: JobsOptions = { removeOnComplete: true, removeOnFail: { count: 100 } };
 
 export type MaintenanceQueue = Queue;
@@ -23,13 +23,13 @@ export function openMaintenanceQueue(connection: Redis, redisPrefix: string): Ma
   return queue;
 }
 
-/** Makes sure of the one schedule, and of one sweep at a time; every worker calls it at its start. */
+/** Creates the one schedule, and allows one sweep at a time; every worker calls this at its start. */
 export async function prepareMaintenance(queue: MaintenanceQueue): Promise<void> {
   await queue.setGlobalConcurrency(1);
   await queue.upsertJobScheduler(SWEEP_SCHEDULER, { every: SWEEP_EVERY_MS }, { name: 'sweep', opts: JOB_OPTIONS });
 }
 
-/** Asks for a sweep now; many askers at once share one, which begins after the last of them asked. */
+/** Requests a sweep now; concurrent requests share one, which begins after the last of them. */
 export async function requestSweep(queue: MaintenanceQueue): Promise<void> {
   await queue.add('sweep', {}, { deduplication: { id: 'requested', keepLastIfActive: true } });
 }

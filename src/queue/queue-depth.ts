@@ -1,7 +1,7 @@
 import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 
-/** How many jobs of a queue are in which state, and since when (Unix milliseconds) the next one waits. */
+/** The number of jobs of a queue by state, and since when (Unix milliseconds) the next one waits. */
 export interface QueueDepth {
   counts: Record<'waiting' | 'active' | 'delayed' | 'failed', number>;
   oldestWaitingSince: number | undefined;
@@ -12,7 +12,7 @@ export async function readQueueDepth(queue: Queue, redis: Redis): Promise<QueueD
     queue.getJobCounts('waiting', 'active', 'delayed', 'failed'),
     queue.getRanges(['wait'], 0, 0, true),
   ]);
-  // One field: the data of a job may be megabytes.
+  // Reads one field: the data of a job may be megabytes.
   const since = next === undefined ? null : await redis.hget(queue.toKey(next), 'timestamp');
   return {
     counts: { waiting, active, delayed, failed },

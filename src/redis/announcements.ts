@@ -1,18 +1,17 @@
 import type { Redis } from 'ioredis';
 import { redisKeys } from './keys.ts';
 
-/** Longer than any look-up that began before the delete can take to write its stale answer. */
+/** Longer than a look-up that began before the delete can take to write its stale result. */
 const TOMBSTONE_SECONDS = 3_600;
 const TOMBSTONE = 'deleted';
 
-/** Tells all pods that values in Redis have changed. Earlier versions drop everything, whatever the message says. */
+/** Notifies all pods that values in Redis have changed. Earlier versions drop all copies, whatever the message. */
 export async function announce(redis: Redis, prefix: string, keys: readonly string[]): Promise<void> {
   await redis.publish(redisKeys(prefix).announcements, JSON.stringify(keys));
 }
 
 /**
- * The keys of an announcement; undefined for one that names none, as earlier versions send it: anything may have
- * changed.
+ * The keys of an announcement; undefined for one of an earlier version, which names none: any value may have changed.
  */
 export function announcedKeys(message: string): string[] | undefined {
   if (!message.startsWith('[')) return undefined;
@@ -24,14 +23,14 @@ export function announcedKeys(message: string): string[] | undefined {
 }
 
 export interface Stop {
-  /** Tells this tombstone from others. */
+  /** Distinguishes this tombstone from others. */
   mark?: string;
   seconds?: number;
 }
 
 /**
- * Stops captures of an endpoint on all pods; to be called before its row is removed.
- * Returns whether they had not been stopped before.
+ * Stops captures of an endpoint on all pods, before its row is removed. Returns whether they had not been stopped
+ * before.
  */
 export async function stopCaptures(
   redis: Redis,

@@ -4,35 +4,34 @@ import { poll, type Poll } from '../poll.ts';
 import { redisKeys } from './keys.ts';
 import { readMemory } from './memory.ts';
 
-const LOOK_MS = 1_000;
+const CHECK_MS = 1_000;
 
 /** Share of `maxmemory` that the ballast takes: room for some thousand job completions. */
 const BALLAST_SHARE = 0.05;
 const BALLAST_MAX_BYTES = 32 * 1024 * 1024;
 
-/** From here on Redis refuses commands: their own buffers count as well, so a little before the limit itself. */
+/** Redis refuses commands a little below its limit, because their own buffers count as well. */
 const FREE_ABOVE = 0.98;
 
-/** Below this, ballast included, there is room for it; the API takes captures again below about the same mark. */
+/** Below this, ballast included, there is room for it; the API accepts captures again below about the same mark. */
 const SET_BELOW = 0.7;
 
 /**
- * Keeps a string in Redis that is there to be deleted. A Redis at its `maxmemory` refuses the commands by which
- * workers fetch jobs, so that it could never be emptied; DEL is never refused, and makes the room to begin with.
- * All workers keep the same one. Resolves after the first look, so that a worker which starts on a full Redis can go
- * on.
+ * Keeps a string in Redis that is there to be deleted. A Redis at its `maxmemory` refuses the commands by which workers
+ * fetch jobs, so it could never be drained; DEL is never refused, and frees the memory to start with. All workers share
+ * one string. Resolves after the first check, so that a worker can start on a full Redis.
  */
 export async function startBallast(redis: Redis, prefix: string, log: Log): Promise<Poll> {
   const key = redisKeys(prefix).ballast;
 
-  async function look(): Promise<number> {
+  async function check(): Promise<number> {
     try {
       await adjust();
     } catch (error) {
-      // Redis is away, or was filled up in the meantime: the next look knows.
-      log.debug({ error: describeError(error) }, 'The ballast could not be looked after');
+      // Redis is unreachable, or was filled in the meantime; the next check handles both.
+      log.debug({ error: describeError(error) }, 'The ballast could not be checked');
     }
-    return LOOK_MS;
+    return CHECK_MS;
   }
 
   async function adjust(): Promise<void> {
@@ -47,11 +46,11 @@ export async function startBallast(redis: Redis, prefix: string, log: Log): Prom
     const size = await redis.strlen(key);
     if (size === wanted || used - size + wanted > SET_BELOW * max) return;
     await redis.del(key);
-    // Redis fills up with zeros what lies before the offset: one byte on the wire and in its log.
+    // Redis fills the bytes before the offset with zeros, so this is one byte on the wire and in its log.
     await redis.setrange(key, wanted - 1, '\0');
     log.info({ bytes: wanted }, 'Set the ballast in Redis');
   }
 
-  await look();
-  return poll(look);
+  await check();
+  return poll(check);
 }

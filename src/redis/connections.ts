@@ -5,15 +5,16 @@ import { withDeadline } from '../deadline.ts';
 import { describeError, type Log } from '../log.ts';
 
 /**
- * What a connection is for decides how it behaves while Redis is away:
- * - `producer` enqueues captures: fails at once or after 1.2 s, so that a sender hears 503 in time;
- *   nothing is sent again by itself, because a refused capture must not appear later.
- * - `bulk` does so for large captures: a connection of their own, because small ones must not wait behind them.
- * - `cache` looks endpoints up and counts captures: the same, with less patience, as both come before the enqueuing.
- * - `live` is what the API's Socket.IO publishes by, if it ever does: it fails fast too, because it holds up local
- * delivery.
- * - `subscriber` and `worker` wait for Redis to come back, however long it takes.
- * A connection whose other end vanished without a word is given up after its socket time-out.
+ * The purpose of a connection determines its behaviour while Redis is unreachable:
+ * - `producer` enqueues captures: it fails at once or after 1.2 s, so that a sender gets its 503 in time. Nothing is
+ *   sent again automatically, because a refused capture must not appear later.
+ * - `bulk` does so for large captures, on a connection of its own, because small ones must not wait behind them.
+ * - `cache` looks up endpoints and counts captures: the same, with shorter time-outs, because both precede the
+ *   enqueuing.
+ * - `live` publishes for the API's Socket.IO: it also fails fast, because it would delay local delivery.
+ * - `subscriber` and `worker` wait for Redis without a limit.
+ *
+ * A connection whose peer vanished silently is closed after its socket time-out.
  */
 export type RedisRole = 'producer' | 'bulk' | 'cache' | 'live' | 'subscriber' | 'worker';
 
@@ -31,8 +32,8 @@ const ROLE_OPTIONS: Record<RedisRole, RedisOptions> = {
 
 const ANSWER_MS = 1_000;
 
-/** Connections of a store that lost it: of all of them the log hears once an outage. */
-const lost = new WeakMap<RedisConfig, Set<Redis>>();
+/** Lost connections by store: an outage is logged once for all of them. */
+const disconnected = new WeakMap<RedisConfig, Set<Redis>>();
 
 /** Opens a connection that reconnects without end; an outage is logged once for all that have this `config`. */
 export function openRedis(config: RedisConfig, role: RedisRole, log: Log): Redis {
@@ -54,8 +55,8 @@ export function openRedis(config: RedisConfig, role: RedisRole, log: Log): Redis
 }
 
 function logOutages(redis: Redis, role: RedisRole, config: RedisConfig, log: Log): void {
-  const down = lost.get(config) ?? new Set();
-  lost.set(config, down);
+  const down = disconnected.get(config) ?? new Set();
+  disconnected.set(config, down);
   redis.on('error', (error: Error) => {
     if (down.size === 0) log.warn({ redis: role, error: describeError(error) }, 'Redis is not reachable; reconnecting');
     down.add(redis);
@@ -66,7 +67,7 @@ function logOutages(redis: Redis, role: RedisRole, config: RedisConfig, log: Log
   redis.on('end', () => down.delete(redis));
 }
 
-const LOST_CODES = new Set([
+const CONNECTION_ERROR_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',
@@ -77,40 +78,38 @@ const LOST_CODES = new Set([
   'EAI_AGAIN',
 ]);
 
-/** Whether a connection was lost or could not be made, of which `openRedis` tells the log once an outage. */
-export function isLost(error: Error & { code?: string }): boolean {
-  return LOST_CODES.has(error.code ?? '') || /^(Connection is closed|Socket timeout)\./.test(error.message);
+/** Whether a connection was lost or could not be opened; `openRedis` logs that once an outage. */
+export function isConnectionError(error: Error & { code?: string }): boolean {
+  return CONNECTION_ERROR_CODES.has(error.code ?? '') || /^(Connection is closed|Socket timeout)\./.test(error.message);
 }
 
-/** An address is no server name, and Node throws where it is given for one. */
+/** Node throws where an IP address is given as a server name. */
 export function tlsOptions({ tls, host }: Pick<RedisConfig, 'tls' | 'host'>): Pick<RedisOptions, 'tls'> {
   return tls ? { tls: isIP(host) === 0 ? { servername: host } : {} } : {};
 }
 
 /**
- * Whether a command certainly did nothing: Redis answered with an error, or it was never sent.
- * After a time-out or a lost connection nobody knows.
+ * Whether a command certainly had no effect: Redis answered with an error, or the command was never sent. After a
+ * time-out or a lost connection the outcome is unknown.
  */
 export function wasRefused(error: unknown): boolean {
   return error instanceof Error && (error.name === 'ReplyError' || error.message.startsWith("Stream isn't writeable"));
 }
 
-/** Whether Redis does not let us use a command at all: an ACL, or a command that was renamed away or disabled. */
+/** Whether Redis forbids a command: by an ACL, or because it was renamed or disabled. */
 export function isForbidden(error: unknown): boolean {
   return error instanceof Error && /unknown command|NOPERM|not allowed|disabled/i.test(error.message);
 }
 
-/**
- * Whether Redis is there. Without it a worker can hand nothing back, and its jobs are taken over when their locks end.
- */
-export async function answers(redis: Redis): Promise<boolean> {
+/** Without Redis a worker can return no jobs; other workers take them when their locks expire. */
+export async function isReachable(redis: Redis): Promise<boolean> {
   return withDeadline(ANSWER_MS, redis.ping()).then(
     () => true,
     () => false,
   );
 }
 
-/** Closes without waiting for a Redis that may be away. */
+/** Closes without waiting for an unreachable Redis. */
 export function closeRedis(redis: Redis): void {
   redis.disconnect();
 }

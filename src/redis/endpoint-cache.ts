@@ -14,41 +14,41 @@ import {
 import { redisKeys, type RedisKeys } from './keys.ts';
 import { beginPlanChange, fillPlan, finishPlanChange } from './plan-copies.ts';
 
-/** Until the row is gone: should the delete's process die, captures go on after this. */
+/** Until the row is removed: if the process of the delete dies, captures continue after this time. */
 const TENTATIVE_TOMBSTONE_SECONDS = 30;
 
-/** Redis keeps an endpoint for so long of which nobody can tell whether it was deleted; then the database is asked. */
-const UNSURE_MS = 5_000;
+/** While the outcome of a delete is unknown, Redis keeps the endpoint for this time; then the database is queried. */
+const UNCERTAIN_MS = 5_000;
 
-/** Past its end an endpoint stays known for a while (410 rather than a look-up); then Redis may forget it. */
+/** An expired endpoint stays in Redis for this time, so captures get their 410 without a look-up. */
 const KEEP_AFTER_EXPIRY_MS = 48 * HOUR_MS;
 
-/** An endpoint as the capture path sees it. */
+/** An endpoint for the capture path. */
 export interface CachedTarget extends CachedEndpoint {
   plan: string;
 }
 
 export interface EndpointCache {
   /**
-   * The endpoint behind `/h/<key>`: from this process, else Redis, else the database.
-   * @throws when Redis can't be asked, or Redis doesn't know it and the database can't be asked
+   * The endpoint behind `/h/<key>`: from this process, otherwise Redis, otherwise the database.
+   * @throws when Redis is unreachable, or when Redis has no copy and the database is unreachable
    */
   find(key: string): Promise<CachedTarget | undefined>;
-  /** Makes a new endpoint known to all pods. Failing is harmless: look-ups find it in the database. */
+  /** Announces a new endpoint to all pods. A failure is harmless: look-ups find the endpoint in the database. */
   created(target: NewTarget, alias: string | null): Promise<void>;
   /**
-   * Stops captures on all pods while `remove` removes the endpoint's row. They go on when that fails, and where
-   * the outcome is unknown for some seconds, until the database is asked again.
-   * @throws what `remove` threw, or when Redis can't be told
+   * Stops captures on all pods while `remove` removes the endpoint's row. They continue when that fails; where the
+   * outcome is unknown, the database is queried again after some seconds.
+   * @throws the error of `remove`, or one when Redis is unreachable
    */
   withCapturesStopped<T>(target: NewTarget, remove: () => Promise<T>): Promise<T>;
-  /** The plan that captures for a user go by; undefined when Redis doesn't know it. */
+  /** The plan of a user in Redis; undefined when it has no copy. */
   findPlan(userId: string): Promise<string | undefined>;
-  /** Removes the copy of a plan that is about to change in the database, see `plan-copies.ts`; returns a token. */
+  /** Removes the copy of a plan before it changes in the database, see `plan-copies.ts`; returns a token. */
   beginPlanChange(userId: string): Promise<string>;
-  /** Makes a user's new plan hold on all pods. */
+  /** Publishes a user's new plan to all pods. */
   finishPlanChange(userId: string, token: string, plan: string): Promise<void>;
-  /** Whether announcements reach this process; it keeps no copies of its own otherwise. */
+  /** Whether announcements reach this process; otherwise it keeps no copies of its own. */
   isListening(): boolean;
   stop(): void;
 }
@@ -62,12 +62,12 @@ export interface EndpointCacheOptions extends EndpointCopiesOptions {
 }
 
 /**
- * Endpoints by id and alias, the same on every pod within milliseconds: changes are written to
- * Redis and announced to the other pods, which drop their own copies of what has changed.
+ * Endpoints by id and alias, the same on every pod within milliseconds: changes are written to Redis and announced to
+ * the other pods, which drop their copies of the changed values.
  *
- * Redis holds endpoints for as long as they exist, so that captures go on while the database is
- * away. A look-up writes only where nothing is (`NX`), and a delete leaves a tombstone, so that
- * a look-up that read the row before the delete can't bring the endpoint back.
+ * Redis holds endpoints for as long as they exist, so captures continue while the database is unreachable. A look-up
+ * writes only where there is no value (`NX`), and a delete leaves a tombstone, so a look-up that read the row before
+ * the delete cannot restore the endpoint.
  */
 export function createEndpointCache(options: EndpointCacheOptions): EndpointCache {
   const { redis, prefix, log } = options;
@@ -80,10 +80,10 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
     if ((await redis.get(key))?.endsWith(mark) !== true) return;
     await redis.del(key);
     await write(redis, keys, target, null, forMs);
-    await changed([key]);
+    await announceChange([key]);
   }
 
-  async function changed(changedKeys: string[]): Promise<void> {
+  async function announceChange(changedKeys: string[]): Promise<void> {
     local.drop(changedKeys);
     await announce(redis, prefix, changedKeys);
   }
@@ -92,12 +92,12 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
     find,
     async created(target, alias) {
       await write(redis, keys, target, alias);
-      await changed([keys.endpoint(target.id), ...(alias === null ? [] : [keys.alias(alias)])]);
+      await announceChange([keys.endpoint(target.id), ...(alias === null ? [] : [keys.alias(alias)])]);
     },
     async withCapturesStopped(target, remove) {
       const key = keys.endpoint(target.id);
       local.drop([key]);
-      // Its own mark: a delete that fails must not undo another one that succeeds.
+      // A mark of its own: a delete that fails must not undo another one that succeeded.
       const mark = newEndpointId();
       await stopCaptures(redis, prefix, target.id, { mark, seconds: TENTATIVE_TOMBSTONE_SECONDS });
       try {
@@ -105,7 +105,7 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
         await stopCaptures(redis, prefix, target.id).catch(() => {});
         return result;
       } catch (error) {
-        await restore(target, mark, error instanceof OutcomeUnknown ? UNSURE_MS : Infinity).catch(
+        await restore(target, mark, error instanceof OutcomeUnknown ? UNCERTAIN_MS : Infinity).catch(
           (failure: unknown) => {
             log.warn({ error: describeError(failure) }, 'Captures stay stopped for some seconds');
           },
@@ -151,7 +151,7 @@ function createLookUp({ redis, prefix, findInDatabase }: EndpointCacheOptions, l
     return local.endpoints.read(keys.endpoint(id), () => loadEndpoint(id));
   }
 
-  /** Redis may have an alias of an endpoint that is gone; it may be another one's by now. */
+  /** An alias in Redis may belong to a deleted endpoint, and to another one in the database. */
   async function loadAlias(alias: string): Promise<string | undefined> {
     const id = await redis.get(keys.alias(alias));
     if (id !== null && (await findById(id)) !== undefined) return id;
@@ -167,7 +167,7 @@ function createLookUp({ redis, prefix, findInDatabase }: EndpointCacheOptions, l
       const target = await findInDatabase(id);
       if (target === undefined) return undefined;
       await Promise.all([write(redis, keys, target, null), fillPlan(redis, prefix, target.userId, target.plan)]);
-      // The answer is what Redis holds now: a delete that came meanwhile counts.
+      // Reads again what Redis holds now: a delete may have come meanwhile.
       value = await redis.get(key);
     }
     return value === null || isTombstone(value) ? undefined : (JSON.parse(value) as CachedEndpoint);
@@ -179,7 +179,7 @@ function createLookUp({ redis, prefix, findInDatabase }: EndpointCacheOptions, l
     const target = await findInDatabase(id);
     if (target === undefined) return undefined;
     await fillPlan(redis, prefix, userId, target.plan);
-    // There is no copy while a change is under way: until its commit, the old plan holds.
+    // There is no copy during a change: until its commit, the old plan holds.
     return (await findPlan(userId)) ?? target.plan;
   }
 
@@ -190,7 +190,7 @@ function createLookUp({ redis, prefix, findInDatabase }: EndpointCacheOptions, l
   return { find, findPlan };
 }
 
-/** Writes only where nothing is. An alias may point to an endpoint that is gone, so that it is always written anew. */
+/** Writes only where there is no value. An alias is always written, because it may point to a deleted endpoint. */
 async function write(
   redis: Redis,
   keys: RedisKeys,

@@ -5,15 +5,15 @@ import { redisKeys } from './keys.ts';
 import { watchListening, type Listening } from './listening.ts';
 import { createLocalCopies, type LocalCopies } from './local-copies.ts';
 
-/** How long a pod trusts its own copy if an announcement should get lost. */
+/** How long a process relies on its own copy if an announcement is lost. */
 const LOCAL_TTL_MS = 5_000;
 const LOCAL_MAX = 20_000;
 
-/** A pod whose connection for announcements went silent relies on its copies for this long together at most. */
+/** Together: how long a process relies on its copies after its connection for announcements hangs. */
 const HEARTBEAT_MS = 1_000;
 const HEARTBEAT_TIMEOUT_MS = 2_000;
 
-/** What Redis holds of an endpoint; the owner's plan has a key of its own, because it changes alone. */
+/** An endpoint in Redis; its owner's plan has a key of its own, because it changes separately. */
 export interface CachedEndpoint {
   id: string;
   userId: string;
@@ -27,7 +27,7 @@ export interface EndpointCopiesOptions {
   log: Log;
 }
 
-/** A process's own copies of what Redis has of endpoints, by Redis' keys. */
+/** A process's own copies of endpoints, by keys of Redis. */
 export interface EndpointCopies {
   aliases: LocalCopies<string>;
   endpoints: LocalCopies<CachedEndpoint>;
@@ -36,7 +36,7 @@ export interface EndpointCopies {
   listening: Listening;
 }
 
-/** What this process holds itself, by keys of Redis; nothing while announcements do not reach it. */
+/** The copies are empty while announcements do not reach this process. */
 export function createEndpointCopies({ subscriber, prefix, log }: EndpointCopiesOptions): EndpointCopies {
   const { announcements } = redisKeys(prefix);
   const mayKeep = (): boolean => listening.isUp();
@@ -56,7 +56,7 @@ export function createEndpointCopies({ subscriber, prefix, log }: EndpointCopies
     if (changed === undefined) clear();
     else drop(changed);
   });
-  // What was announced while this process was not listening is unknown: it relies on Redis until it listens again.
+  // Announcements that were missed are unknown, so this process relies on Redis until it is subscribed again.
   const listening: Listening = watchListening({
     subscriber,
     listen: () => subscriber.subscribe(announcements),
@@ -65,7 +65,7 @@ export function createEndpointCopies({ subscriber, prefix, log }: EndpointCopies
     onUp: clear,
     onInterrupted: clear,
     onForbidden(error) {
-      log.warn({ error: describeError(error) }, 'Cannot listen for endpoint changes; asking Redis each time');
+      log.warn({ error: describeError(error) }, 'Cannot subscribe to endpoint changes; every look-up queries Redis');
     },
   });
   return { aliases, endpoints, plans, drop, listening };

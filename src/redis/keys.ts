@@ -1,25 +1,25 @@
 /**
- * Every key and channel of an installation: all begin with its prefix, so that several can share one Redis.
- * Those with a hash tag (`{prefix}`) lie in one Redis Cluster slot, because one script touches several of them.
+ * Every key and channel of an installation begins with its prefix, so that several can share one Redis. Keys with a
+ * hash tag (`{prefix}`) are in one Redis Cluster slot, because one script uses several of them.
  */
 export interface RedisKeys {
   endpoint: (id: string) => string;
   alias: (alias: string) => string;
   plan: (userId: string) => string;
-  /** There while a plan is being changed: `plan` is not to be filled up then. */
+  /** Exists while a plan is being changed: `plan` must not be filled meanwhile. */
   planChange: (userId: string) => string;
-  /** Channel on which changes of the four above are announced. */
+  /** Channel for changes of the four above. */
   announcements: string;
   quotaPending: string;
   quotaSince: string;
   quotaOfUser: (userId: string) => string;
-  /** What BullMQ's keys begin with. */
+  /** Prefix of BullMQ's keys. */
   queues: string;
   /** The body of a large capture, by its batch. */
   largeBody: (batchId: string) => string;
-  /** What the keys of a rate limit begin with. */
+  /** Prefix of the keys of a rate limit. */
   rateLimit: (policy: string) => string;
-  /** What the channels of live events begin with. */
+  /** Prefix of the channels of live events. */
   live: string;
   ballast: string;
   metricsLease: string;

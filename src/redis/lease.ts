@@ -9,37 +9,37 @@ const RENEW_MS = 3_000;
 const ANSWER_MS = 2_000;
 
 /**
- * Makes the lease ours, or longer; a lost answer is made good by the next call. KEYS: lease. ARGV: token, milliseconds.
+ * Acquires or extends the lease; a lost answer is repaired by the next call. KEYS: lease. ARGV: token, milliseconds.
  */
 const HOLD = `
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
 return 0`;
 
-/** Never deletes what somebody else holds by now. KEYS: lease. ARGV: token. */
+/** Deletes the lease only while the token is ours. KEYS: lease. ARGV: token. */
 const RELEASE = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
 
-/** Something that at most one process holds at a time. */
+/** A lease that at most one process holds at a time. */
 export interface Lease {
   held(): boolean;
-  /** Lets go, so that another one has it within seconds. */
+  /** Releases the lease, so that another process acquires it within seconds. */
   release(): Promise<void>;
 }
 
-/** Tries to get and to keep a lease until it is released; while Redis is away nobody holds it. */
+/** Acquires and renews a lease until it is released; while Redis is unreachable no process holds it. */
 export function holdLease(redis: Redis, key: string): Lease {
   const token = randomUUID();
   let heldUntil = 0;
   const renewing = poll(async () => {
-    // Counted from before the question, so that it ends here before it ends in Redis.
+    // Measured from before the command, so that the lease ends here before it ends in Redis.
     const end = performance.now() + TTL_MS;
-    const answer = await ask(HOLD, token, TTL_MS).catch(() => undefined);
+    const answer = await run(HOLD, token, TTL_MS).catch(() => undefined);
     if (answer === 1) heldUntil = end;
     if (answer === 0) heldUntil = 0;
     return RENEW_MS;
   });
 
-  function ask(script: string, ...args: (string | number)[]): Promise<unknown> {
+  function run(script: string, ...args: (string | number)[]): Promise<unknown> {
     return withDeadline(ANSWER_MS, redis.eval(script, 1, key, ...args));
   }
 
@@ -48,7 +48,7 @@ export function holdLease(redis: Redis, key: string): Lease {
     async release() {
       await renewing.stop();
       heldUntil = 0;
-      await ask(RELEASE, token).catch(() => {});
+      await run(RELEASE, token).catch(() => {});
     },
   };
 }

@@ -3,11 +3,11 @@ import { withDeadline } from '../deadline.ts';
 import { isForbidden } from './connections.ts';
 
 export interface Listening {
-  /** Whether what is published reaches this process now. */
+  /** Whether published messages reach this process now. */
   isUp(): boolean;
   /**
-   * Resolves when every subscription that was asked for so far holds: Redis answers in order.
-   * @throws when Redis does not answer in time, or does not let us listen
+   * Resolves when every subscription so far is confirmed: Redis answers in order.
+   * @throws when Redis does not answer in time, or forbids subscribing
    */
   settled(): Promise<void>;
   stop(): void;
@@ -15,22 +15,21 @@ export interface Listening {
 
 export interface ListeningOptions {
   subscriber: Redis;
-  /** Subscribes. Redis answers a repetition, too, so that the same command is the heartbeat. */
+  /** Subscribes. Redis answers a repetition too, so the same command is the heartbeat. */
   listen: () => Promise<unknown>;
   heartbeatMs: number;
   timeoutMs: number;
-  /** What is published from now on reaches this process. */
+  /** Messages that are published from now on reach this process. */
   onUp?: () => void;
-  /** What is published from now on may be lost to this process. */
+  /** Messages that are published from now on may be lost to this process. */
   onInterrupted: () => void;
-  /** Redis does not let us listen. */
+  /** Redis forbids subscribing. */
   onForbidden?: (error: unknown) => void;
 }
 
 /**
- * Watches the connection that messages come in by: what is published while it is down is lost to this process.
- * A connection whose other end vanished without a word is found out by its silence, and a Redis that lets us
- * connect and not listen by being asked to.
+ * Watches the connection of a subscription: messages that are published while it is down are lost to this process. The
+ * heartbeat detects a connection whose peer vanished silently, and a Redis that forbids subscribing.
  */
 export function watchListening(options: ListeningOptions): Listening {
   const { subscriber, heartbeatMs, timeoutMs, onUp, onInterrupted, onForbidden } = options;
@@ -38,7 +37,7 @@ export function watchListening(options: ListeningOptions): Listening {
   let forbidden = false;
   let stopped = false;
 
-  /** The check that is under way: an earlier one was of a connection that is gone. */
+  /** The running check; the result of an earlier one concerns a closed connection. */
   let latest: object | undefined;
 
   const listen = (): Promise<unknown> => withDeadline(timeoutMs, options.listen());
@@ -50,12 +49,12 @@ export function watchListening(options: ListeningOptions): Listening {
     );
     if (stopped || latest !== own) return;
     latest = undefined;
-    if (error !== undefined) return lose(error);
+    if (error !== undefined) return onFailure(error);
     if (!up) onUp?.();
     up = true;
     forbidden = false;
   }
-  function lose(error: unknown): void {
+  function onFailure(error: unknown): void {
     interrupt();
     if (!isForbidden(error)) return subscriber.disconnect(true);
     if (!forbidden) onForbidden?.(error);

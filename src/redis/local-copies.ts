@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache';
 
 /**
- * A process's own copies of values in Redis. A copy goes when its key is announced, and what was read from before
- * that is not kept; announcements of other keys cost it nothing.
+ * A process's own copies of values in Redis. An announcement of a key drops its copy, and keeps loads that began
+ * earlier from storing theirs.
  */
 export interface LocalCopies<V extends {}> {
   /** The copy, if there is one. */
   peek(key: string): V | undefined;
-  /** The copy, otherwise what `load` answers. */
+  /** The copy, otherwise the result of `load`. */
   read(key: string, load: () => Promise<V | undefined>): Promise<V | undefined>;
   drop(key: string): void;
   clear(): void;
@@ -16,7 +16,7 @@ export interface LocalCopies<V extends {}> {
 /** @param mayKeep whether announcements reach this process */
 export function createLocalCopies<V extends {}>(max: number, ttlMs: number, mayKeep: () => boolean): LocalCopies<V> {
   const copies = new LRUCache<string, V>({ max, ttl: ttlMs });
-  /** How many loads of a key are under way; those that began before a drop are not found here any more. */
+  /** The number of running loads of a key; loads that began before a drop are not in here any more. */
   const loading = new Map<string, { loads: number }>();
 
   async function read(key: string, load: () => Promise<V | undefined>): Promise<V | undefined> {

@@ -4,12 +4,12 @@ import { poll, type Poll } from '../poll.ts';
 import { isForbidden } from './connections.ts';
 import { readMemory } from './memory.ts';
 
-const LOOK_MS = 250;
+const CHECK_MS = 250;
 
-/** An unlimited Redis may get a limit while it runs. */
-const LOOK_UNLIMITED_MS = 5_000;
+/** A Redis without a limit may get one while it runs. */
+const CHECK_UNLIMITED_MS = 5_000;
 
-/** So far below the mark captures are taken again, so that the answer does not change with every batch. */
+/** Captures are accepted again this far below the mark, so that the state does not change with every batch. */
 const RESUME_PERCENT_BELOW = 10;
 
 export interface MemoryWatch extends Poll {
@@ -26,34 +26,33 @@ export interface MemoryWatchOptions {
 }
 
 /**
- * Watches how full Redis is. At its limit Redis refuses every command that may allocate, and BullMQ fetches a
- * job by such a command: workers could take nothing out of a full Redis any more. So senders are turned away
- * before, while there is room left to work in.
+ * Watches the memory of Redis. At its limit Redis refuses every command that may allocate, including the one by which
+ * BullMQ fetches jobs, so workers could never drain it. Captures are therefore refused earlier.
  */
 export function startMemoryWatch({ redis, refusePercent, log }: MemoryWatchOptions): MemoryWatch {
   let ratio = 0;
   let refusing = false;
   let warned = false;
 
-  async function look(): Promise<number> {
+  async function check(): Promise<number> {
     try {
       const { used, max } = await readMemory(redis);
       ratio = max === 0 ? 0 : used / max;
-      judge();
-      return max === 0 ? LOOK_UNLIMITED_MS : LOOK_MS;
+      updateRefusing();
+      return max === 0 ? CHECK_UNLIMITED_MS : CHECK_MS;
     } catch (error) {
-      // Without Redis no capture is taken anyhow; what was known last holds until it is back.
-      if (!isForbidden(error)) return LOOK_MS;
+      // Without Redis no capture is accepted anyhow; the last state holds until Redis is reachable again.
+      if (!isForbidden(error)) return CHECK_MS;
       if (!warned)
         log.warn(
-          'Redis does not tell how full it is, because INFO is forbidden to us (ACL +info): captures go on until it refuses them itself',
+          'The memory of Redis is unknown, because INFO is forbidden (ACL +info is missing): captures are accepted until Redis refuses them',
         );
       warned = true;
-      return LOOK_UNLIMITED_MS;
+      return CHECK_UNLIMITED_MS;
     }
   }
 
-  function judge(): void {
+  function updateRefusing(): void {
     const percent = ratio * 100;
     if (!refusing && percent > refusePercent) {
       refusing = true;
@@ -67,5 +66,5 @@ export function startMemoryWatch({ redis, refusePercent, log }: MemoryWatchOptio
     }
   }
 
-  return { ratio: () => ratio, refusing: () => refusing, ...poll(look) };
+  return { ratio: () => ratio, refusing: () => refusing, ...poll(check) };
 }

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { announce } from './announcements.ts';
 import { redisKeys } from './keys.ts';
 
-/** Far longer than a transaction of the database may take: its outcome is certain when this ends. */
+/** Far longer than a transaction of the database may take: its outcome is certain after this. */
 const CHANGE_SECONDS = 60;
 
 /** KEYS: plan, change. ARGV: token, seconds. */
@@ -11,33 +11,33 @@ const BEGIN = `
 redis.call('SET', KEYS[2], ARGV[1], 'EX', ARGV[2])
 redis.call('DEL', KEYS[1])`;
 
-/** Nothing where another change has begun since. KEYS: plan, change. ARGV: token, plan. */
+/** Does nothing after another change has begun. KEYS: plan, change. ARGV: token, plan. */
 const FINISH = `
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2])
 return redis.call('DEL', KEYS[2])`;
 
-/** What was read before a change must not come back after it. KEYS: plan, change. ARGV: plan. */
+/** Does not restore a plan that was read before a change. KEYS: plan, change. ARGV: plan. */
 const FILL = `
 if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('SET', KEYS[1], ARGV[1], 'NX') end`;
 
-/** KEYS: plan. ARGV: the plan that is wrong. */
+/** KEYS: plan. ARGV: the wrong plan. */
 const REMOVE = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
 
 /*
- * The database decides on a user's plan, and Redis has a copy. Whoever changes the plan holds the lock on the
- * user's row, and removes the copy before the commit; afterwards only the last one to do so puts it back. So there
- * is no copy at all while the outcome is unknown, and whoever needs the plan then asks the database.
+ * The database decides on a user's plan, and Redis has a copy. A change holds the lock on the user's row, and removes
+ * the copy before the commit; afterwards only the last change writes the copy again. So there is no copy while the
+ * outcome is unknown, and look-ups query the database.
  */
 
-/** Removes the copy of a plan that is about to change in the database; returns what `finishPlanChange` needs. */
+/** Removes the copy of a plan before it changes in the database; returns the token for `finishPlanChange`. */
 export async function beginPlanChange(redis: Redis, prefix: string, userId: string): Promise<string> {
   const token = randomUUID();
   await redis.eval(BEGIN, 2, ...planKeys(prefix, userId), token, CHANGE_SECONDS);
   return token;
 }
 
-/** Puts the copy back after the commit, unless another change has begun since, and announces it. */
+/** Writes the copy again after the commit, unless another change has begun since, and announces it. */
 export async function finishPlanChange(
   redis: Redis,
   prefix: string,
@@ -49,20 +49,19 @@ export async function finishPlanChange(
   await announce(redis, prefix, [redisKeys(prefix).plan(userId)]);
 }
 
-/** Copies what the database said, where there is no copy and no change under way. */
+/** Copies the plan from the database, where there is no copy and no change is running. */
 export async function fillPlan(redis: Redis, prefix: string, userId: string, plan: string): Promise<void> {
   await redis.eval(FILL, 2, ...planKeys(prefix, userId), plan);
 }
 
-/** A user and the plan that the database has for it. */
+/** A user and its plan in the database. */
 export interface UserPlan {
   userId: string;
   plan: string;
 }
 
 /**
- * Removes copies that differ from what the database says, so that it is asked again, and announces that.
- * Returns whose copies these were.
+ * Removes copies that differ from the database, so that it is queried again, and announces that. Returns their users.
  */
 export async function removeWrongPlans(redis: Redis, prefix: string, users: readonly UserPlan[]): Promise<Set<string>> {
   if (users.length === 0) return new Set();

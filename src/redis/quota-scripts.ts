@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 
-/* What the daily count does in Redis at one instant each; `quota.ts` says when. */
+/* The scripts of the daily count, each atomic; `quota.ts` calls them. */
 
 /** Long enough for every batch of a day to be stored or reconciled. */
 const KEEP_SECONDS = 172_800;
@@ -8,7 +8,7 @@ const KEEP_SECONDS = 172_800;
 /** Days before today whose counts are kept, for the same reason. */
 const KEEP_DAYS = 2;
 
-/** The expiry is renewed by every capture, so that it takes the counts of an idle user alone. */
+/** Every capture renews the expiry, so it only removes the counts of idle users. */
 const DROP_OLD_DAYS = `
 local function dropOldDays(key, today)
   for _, day in ipairs(redis.call('HKEYS', key)) do
@@ -17,9 +17,9 @@ local function dropOldDays(key, today)
 end`;
 
 /**
- * Counts live in one hash a user (field = day). A day without a field has count 0, but only where this
- * Redis has existed since before that day: a Redis that came up empty asks for the count first (-1).
- * The reservation is noted under the batch's id, so that one that nobody settles can be taken back.
+ * Counts are in one hash a user (field = day). A day without a field has count 0, but only where this Redis has existed
+ * since before that day: a Redis that started empty requests the count first (-1). The reservation is noted under the
+ * batch's id, so that one that is never settled can be refunded.
  *
  * KEYS: pending, since, one hash a user. ARGV: batch id, note, ids to settle (JSON), then count and cap a user.
  * Returns: seconds, microseconds, then granted and used a user.
@@ -71,7 +71,7 @@ if not missing then
 end
 return reply`;
 
-/** Notes the count of a day unless there is one. KEYS: the user's hash. ARGV: day, count. */
+/** Stores the count of a day unless there is one. KEYS: the user's hash. ARGV: day, count. */
 const SEED = `${DROP_OLD_DAYS}
 if redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2]) == 1 then
   dropOldDays(KEYS[1], math.floor(redis.call('TIME')[1] / 86400))
@@ -79,9 +79,8 @@ end
 redis.call('EXPIRE', KEYS[1], ${KEEP_SECONDS})`;
 
 /**
- * A day whose count is gone gets none: it would never expire.
- *
- * KEYS: pending, one hash a user. ARGV: batch id, day, then a grant a user. Returns whether there was a note.
+ * Does not create the count of a day, because it would never expire. KEYS: pending, one hash a user. ARGV: batch id,
+ * day, then a grant a user. Returns whether there was a note.
  */
 const REFUND = `
 if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
@@ -99,7 +98,7 @@ interface Scripts {
   hookbayRefund(keyCount: number, ...keysAndArguments: (string | number)[]): Promise<number>;
 }
 
-/** Sent by their hashes, and whole where Redis has forgotten them. */
+/** ioredis sends a script's hash, and the whole script where Redis does not know it. */
 export function withScripts(redis: Redis): Scripts {
   const scripts = redis as unknown as Partial<Scripts>;
   if (scripts.hookbayReserve === undefined) redis.defineCommand('hookbayReserve', { lua: RESERVE });

@@ -3,21 +3,21 @@ import { DAY_MS, utcDay } from '../domain/time.ts';
 import { redisKeys, type RedisKeys } from './keys.ts';
 import { withScripts } from './quota-scripts.ts';
 
-/** A reservation older than this was either enqueued, or never will be. */
+/** After this time a batch was either enqueued, or never will be. */
 const PENDING_MS = 60_000;
 const RECONCILE_CHUNK = 500;
 
-/** Settled reservations that one call clears at most. */
+/** Maximum number of settled reservations that one call clears. */
 const SETTLE_CHUNK = 1_000;
 
-/** What a batch asks for one user (each once); `cap` null = unlimited. */
+/** The captures of one user in a batch (each user once); `cap` null = unlimited. */
 export interface QuotaRequest {
   userId: string;
   count: number;
   cap: number | null;
 }
 
-/** The first `granted` of the captures asked for are counted; `used` is the day's count after that. */
+/** The first `granted` of the requested captures are counted; `used` is the day's count after that. */
 export interface Grant {
   granted: number;
   used: number;
@@ -35,18 +35,18 @@ export interface Reservation {
 export interface Quota {
   /**
    * Counts the captures of a batch against their owners' caps, before the batch is enqueued.
-   * @throws when Redis does not answer, or a lost count can't be read back from the database
+   * @throws when Redis does not answer, or a lost count cannot be read back from the database
    */
   reserve(batchId: string, requests: readonly QuotaRequest[]): Promise<Reservation>;
-  /** Reads a user's count back from the database while that is there, so that the first capture need not. */
+  /** Reads a user's count from the database in advance, so that the first capture need not. */
   prepare(userId: string): Promise<void>;
   /** The batch is in the queue: its reservation is final. */
   settle(batchId: string): void;
-  /** The batch is certainly not in the queue: takes its reservation back, once. */
+  /** The batch is certainly not in the queue: refunds its reservation, once. */
   refund(batchId: string): Promise<void>;
 }
 
-/** A note about a reservation: when, which day, and what was granted to whom. */
+/** A note about a reservation: its time and day, and the grants of its users. */
 interface Pending {
   at: number;
   day: number;
@@ -65,7 +65,7 @@ export function createQuota(
   const settled: string[] = [];
 
   async function reserve(batchId: string, requests: readonly QuotaRequest[]): Promise<Reservation> {
-    // Those of a call that fails are left to the reconciler.
+    // If this call fails, the reconciler settles these.
     const done = settled.splice(0, SETTLE_CHUNK);
     const users = requests.map(({ userId }) => userId);
     const reply = await scripts.hookbayReserve(
@@ -99,24 +99,23 @@ export function createQuota(
     settle: (batchId) => void settled.push(batchId),
     async refund(batchId) {
       const note = await redis.hget(keys.quotaPending, batchId);
-      if (note !== null) await takeBack(redis, keys, batchId, JSON.parse(note) as Pending);
+      if (note !== null) await refundNoted(redis, keys, batchId, JSON.parse(note) as Pending);
     },
   };
 }
 
 /**
- * Settles reservations that nobody settled, because their pod died or never heard what became of the
- * batch: final where the batch is in the queue or stored, taken back where it is neither.
- *
- * @param isKept those of the batches that are in the queue or in the ledger, asked in this order
- * @param discard called for each batch that is in neither, before it is forgotten
- * @param pendingMs age from which a reservation is looked at, in milliseconds
- * @returns how many captures were given back
+ * Settles old reservations, after a pod died or did not learn the outcome of its batch: they become final where the
+ * batch is in the queue or stored, and are refunded otherwise.
+ * @param findKept the batches that are in the queue or in the ledger, read in this order
+ * @param discard called for each other batch, before its reservation is removed
+ * @param pendingMs minimum age of a reservation, in milliseconds
+ * @returns the number of captures that were refunded
  */
 export async function reconcileQuota(
   redis: Redis,
   prefix: string,
-  isKept: (batchIds: string[]) => Promise<Set<string>>,
+  findKept: (batchIds: string[]) => Promise<Set<string>>,
   discard: (batchId: string) => Promise<void>,
   pendingMs = PENDING_MS,
 ): Promise<number> {
@@ -129,21 +128,21 @@ export async function reconcileQuota(
     cursor = next;
     const old = pairsOf(entries).filter(([, { at }]) => at <= Number(seconds) * 1000 - pendingMs);
     if (old.length === 0) continue;
-    const kept = await isKept(old.map(([batchId]) => batchId));
+    const kept = await findKept(old.map(([batchId]) => batchId));
     for (const [batchId, pending] of old) {
       if (kept.has(batchId)) {
         await redis.hdel(keys.quotaPending, batchId);
         continue;
       }
       await discard(batchId);
-      if (await takeBack(redis, keys, batchId, pending))
+      if (await refundNoted(redis, keys, batchId, pending))
         returned += pending.grants.reduce((sum, count) => sum + count, 0);
     }
   } while (cursor !== '0');
   return returned;
 }
 
-async function takeBack(
+async function refundNoted(
   redis: Redis,
   keys: RedisKeys,
   batchId: string,

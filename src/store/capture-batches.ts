@@ -5,19 +5,19 @@ import type { Connection } from './database.ts';
 import { userKey } from './users.ts';
 
 /*
- * The statements of the worker's transaction. They are prepared: bodies travel as bytes,
- * and a few fixed sizes keep the number of statements small.
+ * The statements of the worker's transaction. Inserts are prepared: bodies are sent as bytes, and a few fixed sizes
+ * keep the number of statements small.
  */
 
-/** A capture with its place in its endpoint's sequence. */
+/** A capture with its number in its endpoint's sequence. */
 export interface NumberedCapture extends DecodedCapture {
   seq: number;
 }
 
-/** Rows of one INSERT; larger batches take several. */
+/** Numbers of rows in one INSERT; larger batches take several. */
 const INSERT_SIZES = [64, 16, 4, 1] as const;
 
-/** Bytes of one INSERT at most, unless a single row is larger. */
+/** Maximum number of bytes in one INSERT, unless a single row is larger. */
 const INSERT_MAX_BYTES = 4 * 1024 * 1024;
 
 const ROW = '(?,?,?,?,?,?,?,?,?,?)';
@@ -29,7 +29,6 @@ export async function insertBatchIds(connection: Connection, batchIds: readonly 
   await connection.query('INSERT INTO capture_batches (id) VALUES ?', [batchIds.map((id) => [idToBytes(id)])]);
 }
 
-/** Those of the batches that are stored already. */
 export async function findStoredBatches(
   connection: Pool | Connection,
   batchIds: readonly string[],
@@ -40,7 +39,7 @@ export async function findStoredBatches(
   return new Set(rows.map((row) => bytesToId(row['id'] as Buffer)));
 }
 
-/** Places of captures in their endpoints' sequences; those that are gone are missing. */
+/** The sequence numbers of those captures that are still stored. */
 export async function findSequence(pool: Pool, captureIds: readonly string[]): Promise<Map<string, number>> {
   const [rows] = await pool.query<RowDataPacket[]>('SELECT id, seq FROM requests WHERE id IN (?)', [
     captureIds.map(idToBytes),
@@ -48,15 +47,14 @@ export async function findSequence(pool: Pool, captureIds: readonly string[]): P
   return new Map(rows.map((row) => [bytesToId(row['id'] as Buffer), row['seq'] as number]));
 }
 
-/** Whether there is an entry of this id. */
 export async function isStored(connection: Connection, id: string): Promise<boolean> {
   const [rows] = await connection.query<RowDataPacket[]>('SELECT id FROM requests WHERE id = ?', [idToBytes(id)]);
   return rows.length > 0;
 }
 
 /**
- * Locks the endpoints in key order until the transaction ends, and returns how many
- * captures each has had. Endpoints that are gone are missing from the result.
+ * Locks the endpoints in key order until the transaction ends, and returns how many captures each has had; deleted
+ * endpoints are missing.
  */
 export async function lockEndpoints(
   connection: Connection,
@@ -70,7 +68,7 @@ export async function lockEndpoints(
   return new Map(rows.map((row) => [bytesToId(row['id'] as Buffer), row['request_count'] as number]));
 }
 
-/** @throws the database's refusal of one of the rows, without telling which */
+/** @throws the database's refusal of one of the rows; it does not name the row */
 export async function insertRequests(connection: Connection, captures: readonly NumberedCapture[]): Promise<void> {
   for (let start = 0; start < captures.length;) {
     const size = insertSize(captures, start);
@@ -80,15 +78,15 @@ export async function insertRequests(connection: Connection, captures: readonly 
   }
 }
 
-/** Adds to the counters of locked endpoints, in one statement however many they are. */
+/** Adds to the counters of locked endpoints, in one statement for all of them. */
 export async function addToCounters(
   connection: Connection,
   added: ReadonlyMap<string, { count: number; lastAt: Date }>,
 ): Promise<void> {
   if (added.size === 0) return;
   const entries = [...added].map(([endpointId, addition]) => ({ id: idToBytes(endpointId), ...addition }));
-  // By key alone: joined with a list, or left to choose, the server reads a small table through and waits for rows
-  // that are not ours, out of order.
+  // By primary key only: with a join, or without the hint, the server scans a small table and waits for foreign rows,
+  // out of order.
   const counts = `CASE id ${'WHEN ? THEN ? '.repeat(entries.length)}END`;
   const instants = `CAST(CASE id ${'WHEN ? THEN ? '.repeat(entries.length)}END AS DATETIME(3))`;
   const countValues = entries.flatMap(({ id, count }) => [id, count]);
@@ -101,7 +99,6 @@ export async function addToCounters(
   );
 }
 
-/** Adds accepted captures to their owners' days. */
 export async function addUsage(
   connection: Connection,
   usage: readonly { userId: string; day: string; count: number }[],
@@ -130,7 +127,7 @@ function rowOf(capture: NumberedCapture): (string | number | Buffer)[] {
   ];
 }
 
-/** The largest fixed size that the rest fills, and whose bodies fit into one statement. */
+/** The largest fixed size that the remaining rows fill and one statement holds. */
 function insertSize(captures: readonly NumberedCapture[], start: number): number {
   let rows = 0;
   let bytes = 0;
@@ -142,7 +139,7 @@ function insertSize(captures: readonly NumberedCapture[], start: number): number
   return INSERT_SIZES.find((size) => size <= rows) ?? 1;
 }
 
-/** Bytes of a row in a statement, at most: JSON may double what is in the header list. */
+/** Maximum number of bytes of a row in a statement: JSON may double the header list. */
 function rowSize({ body, target, rawHeaders }: NumberedCapture): number {
   return 200 + body.length + target.length + rawHeaders.reduce((sum, text) => sum + 2 * text.length + 3, 0);
 }

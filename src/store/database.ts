@@ -8,19 +8,19 @@ import { isConnectionError } from './sql-errors.ts';
 
 export type Connection = PoolConnection;
 
-/** One pool, two ways in: `knex` for management queries, `pool` for the hot path's prepared statements. */
+/** One pool for both: `knex` for management queries, `pool` for the prepared statements of the hot path. */
 export interface Database {
   knex: Knex;
   pool: Pool;
-  /** Connections of the pool right now; `waiting` = callers that queue for one. */
+  /** Connections of the pool; `waiting` = callers in its queue. */
   connections(): { open: number; idle: number; waiting: number };
   close(): Promise<void>;
 }
 
 /**
- * Each statement sees what is committed when it starts, and locks only what it matches:
- * reads follow acknowledged captures, and locking a missing endpoint locks no gap.
- * Strict mode, because a silently cut value would be a corrupted capture.
+ * Each statement reads what is committed when it starts, and locks only matching rows: reads follow acknowledged
+ * captures, and locking a missing endpoint locks no gap. Strict mode, because a silently cut value would be a corrupted
+ * capture.
  */
 const SESSION = [
   'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
@@ -29,21 +29,16 @@ const SESSION = [
 
 const QUEUE_LIMIT = 500;
 
-/** Far beyond what a transaction takes; its outcome is unknown then, and the ledger knows. */
+/** Far longer than a transaction takes. Its outcome is unknown then; the next run finds it in the ledger. */
 const TRANSACTION_DEADLINE_MS = 20_000;
 const ROLLBACK_DEADLINE_MS = 2_000;
 
-/**
- * Far beyond what a statement takes. A server that vanished without a word would leave a pool full of connections that
- * wait for it.
- */
+/** Far longer than a statement takes. A server that vanished silently would block all connections of a pool. */
 const SILENCE_MS = 20_000;
 
 /**
- * Opens lazily: no connection is made before the first query, so that a dead database stops nobody from starting.
- *
- * @param silenceMs after which a connection is given up that carries nothing, whether a statement waits on it or not; 0
- * = never
+ * Opens lazily: no connection is made before the first query, so a process can start during an outage of the database.
+ * @param silenceMs after which a connection without traffic is closed, whether a statement runs on it or not; 0 = never
  */
 export function openDatabase(config: MysqlConfig, silenceMs = SILENCE_MS): Database {
   const pool = createPool({
@@ -52,36 +47,36 @@ export function openDatabase(config: MysqlConfig, silenceMs = SILENCE_MS): Datab
     user: config.user,
     password: config.password,
     database: config.database,
-    // Without this the driver takes any certificate of a trusted authority, whoever it was made for.
+    // By default the driver accepts any certificate of a trusted authority, whatever its host name.
     ...(config.tls && { ssl: { verifyIdentity: true, minVersion: 'TLSv1.2' } }),
     connectionLimit: config.poolSize,
     maxIdle: config.poolSize,
     idleTimeout: 60_000,
     connectTimeout: 2_000,
-    // More that wait than can be answered in time are refused at once.
+    // Waiting callers beyond what can be answered in time are refused at once.
     queueLimit: QUEUE_LIMIT,
     timezone: 'Z',
     charset: 'utf8mb4_bin',
     jsonStrings: true,
-    // Cached per connection, while the server caps the number over all connections.
+    // Cached per connection, while the server limits the number over all connections.
     maxPreparedStatements: 100,
   });
   pool.on('connection', (connection) => {
     const raw = connection as unknown as CallbackConnection & { stream: Socket };
     raw.stream.setTimeout(silenceMs, () =>
       raw.stream.destroy(
-        Object.assign(new Error(`the database said nothing for ${silenceMs} ms`), { code: 'ETIMEDOUT' }),
+        Object.assign(new Error(`the database sent nothing for ${silenceMs} ms`), { code: 'ETIMEDOUT' }),
       ),
     );
-    // A connection without this session is worse than none: it is closed, and its user sees a lost connection.
+    // A connection must not be used without this session: it is closed, and its user gets a lost connection.
     for (const statement of SESSION) raw.query(statement, (error) => error && raw.destroy());
   });
   const db = knex({
     client: 'mysql2',
     connectionPool: pool,
-    // Otherwise knex writes values, and so captured data, into error messages.
+    // Otherwise knex writes values, and thus captured data, into error messages.
     compileSqlOnError: false,
-    // It prints to the console what it also throws, and only the latter is ours to log.
+    // knex prints errors to the console and also throws them; the caller logs them.
     log: { warn() {}, error() {}, deprecate() {}, debug() {} },
   });
   return {
@@ -95,7 +90,7 @@ export function openDatabase(config: MysqlConfig, silenceMs = SILENCE_MS): Datab
   };
 }
 
-/** What mysql2 keeps to itself; a test holds that the pinned version still has it. */
+/** Private fields of mysql2; a test checks that the pinned version has them. */
 interface PoolInternals {
   _allConnections: { length: number };
   _freeConnections: { length: number };
@@ -112,17 +107,16 @@ function poolState(pool: Pool): ReturnType<Database['connections']> {
 }
 
 /**
- * Runs `work` in a transaction on a connection of its own; any error rolls the whole of it back.
- *
- * @throws what `work` threw, or the driver's error when the commit's outcome is not known
+ * Runs `work` in a transaction on a connection of its own; any error rolls all of it back.
+ * @throws the error of `work`, or the driver's error when the outcome of the commit is unknown
  */
 export async function inTransaction<T>(pool: Pool, work: (connection: Connection) => Promise<T>): Promise<T> {
   const connection = await pool.getConnection();
   try {
-    // A server that vanished without a word leaves a connection that nothing else would end.
+    // A server that vanished silently leaves a connection that nothing else would close.
     return await withDeadline(TRANSACTION_DEADLINE_MS, commit(connection, work));
   } catch (error) {
-    await abandon(connection, error);
+    await rollBack(connection, error);
     throw error;
   }
 }
@@ -135,7 +129,7 @@ async function commit<T>(connection: Connection, work: (connection: Connection) 
   return result;
 }
 
-async function abandon(connection: Connection, error: unknown): Promise<void> {
+async function rollBack(connection: Connection, error: unknown): Promise<void> {
   if (isConnectionError(error)) return connection.destroy();
   try {
     await withDeadline(ROLLBACK_DEADLINE_MS, connection.query('ROLLBACK'));

@@ -5,25 +5,25 @@ import { bytesToId, idToBytes } from '../domain/ids.ts';
 import type { Connection } from './database.ts';
 import { userKey } from './users.ts';
 
-/** A capture that the database refused, and the driver's code for why. */
+/** A capture that the database refused, with the driver's error code. */
 export interface RefusedCapture {
   capture: DecodedCapture;
   batchId: string;
   errorCode: string;
 }
 
-/** What an operator gets to see of a dead letter: nothing of what was captured. */
+/** The fields of a dead letter that an operator sees; captured data is not among them. */
 export interface DeadLetter {
   id: string;
   endpointId: string;
   userId: string;
   errorCode: string;
   refusedAt: Date;
-  /** What it takes in the table; a body in Base64 is a third larger than it was. */
+  /** Bytes in the table; Base64 makes a body a third larger. */
   bytes: number;
 }
 
-/** Keeps refused captures whole, so that an operator can replay them once the cause is gone. */
+/** Stores refused captures completely, so that an operator can replay them after the cause is fixed. */
 export async function insertDeadLetters(
   connection: Connection,
   refused: readonly RefusedCapture[],
@@ -31,7 +31,7 @@ export async function insertDeadLetters(
 ): Promise<void> {
   for (const { capture, batchId, errorCode } of refused) {
     await connection.execute(
-      // A capture may be refused again, under another batch.
+      // A capture may be refused again, in another batch.
       `INSERT INTO dead_letters (id, batch_id, endpoint_id, user_id, error_code, capture, created_at) VALUES (?,?,?,?,?,?,?)
        ON DUPLICATE KEY UPDATE batch_id = VALUES(batch_id), error_code = VALUES(error_code)`,
       [
@@ -47,7 +47,7 @@ export async function insertDeadLetters(
   }
 }
 
-/** Dead letters of all owners or of one endpoint, in order of arrival: the first `limit` of them. */
+/** The first `limit` dead letters of all owners or of one endpoint, in order of arrival. */
 export async function listDeadLetters(db: Knex, endpointId: string | undefined, limit: number): Promise<DeadLetter[]> {
   const columns = [
     'id',
@@ -73,7 +73,7 @@ export async function countDeadLetters(db: Knex, endpointId?: string): Promise<n
   return row?.n ?? 0;
 }
 
-/** Ids of the next dead letters in order of arrival; `after` is the last one of those before. */
+/** Ids of the next dead letters in order of arrival; `after` is the last one of the previous call. */
 export async function nextDeadLetters(db: Knex, after: string | undefined, limit: number): Promise<string[]> {
   const ids = await db('dead_letters')
     .modify((query) => {
@@ -85,7 +85,7 @@ export async function nextDeadLetters(db: Knex, after: string | undefined, limit
   return ids.map((id) => bytesToId(id as Buffer));
 }
 
-/** The capture in a dead letter, which stays locked until the transaction ends; undefined when there is none. */
+/** The capture in a dead letter, locked until the transaction ends; undefined when there is none. */
 export async function lockDeadLetter(connection: Connection, id: string): Promise<DecodedCapture | undefined> {
   const [[row]] = await connection.query<RowDataPacket[]>('SELECT capture FROM dead_letters WHERE id = ? FOR UPDATE', [
     idToBytes(id),
@@ -99,12 +99,12 @@ export async function removeDeadLetter(connection: Connection, id: string): Prom
   await connection.query('DELETE FROM dead_letters WHERE id = ?', [idToBytes(id)]);
 }
 
-/** Notes why the database refused it this time. */
+/** Updates the error code of a dead letter that was refused again. */
 export async function refuseAgain(connection: Connection, id: string, errorCode: string): Promise<void> {
   await connection.query('UPDATE dead_letters SET error_code = ? WHERE id = ?', [storedCode(errorCode), idToBytes(id)]);
 }
 
-/** Removes dead letters with what they hold, for good. Returns how many there were. */
+/** Deletes dead letters with their captures. Returns how many there were. */
 export async function discardDeadLetters(db: Knex, ids: readonly string[]): Promise<number> {
   return db('dead_letters').whereIn('id', ids.map(idToBytes)).delete();
 }

@@ -6,7 +6,6 @@ import { bytesToId, idToBytes, isUuid } from '../domain/ids.ts';
 import { isDuplicateKey } from './sql-errors.ts';
 import { lockUser, userIdOf, userKey } from './users.ts';
 
-/** A row of `endpoints`. */
 interface EndpointRow {
   id: Buffer;
   user_id: Buffer;
@@ -30,10 +29,10 @@ export interface NewEndpoint {
   plan: Plan;
 }
 
-/** Somebody has the alias, which is the message, already. */
+/** The alias (which is the message) is taken. */
 export class AliasTaken extends Error {}
 
-/** The user holds as many as the plan allows. */
+/** The user has as many as the plan allows. */
 export class TooManyEndpoints extends Error {
   readonly max: number;
   readonly held: number;
@@ -47,7 +46,7 @@ export class TooManyEndpoints extends Error {
   }
 }
 
-/** What the capture path has to know of an endpoint. */
+/** The fields of an endpoint that the capture path needs. */
 export interface CaptureTarget {
   id: string;
   userId: string;
@@ -56,9 +55,7 @@ export interface CaptureTarget {
 }
 
 /**
- * Creates an endpoint. The user's row is locked until the end, so that concurrent creates can't pass
- * the plan's numbers together.
- *
+ * Creates an endpoint. The user's row is locked until the commit, so that concurrent creates cannot exceed the plan.
  * @throws TooManyEndpoints, AliasTaken
  */
 export async function insertEndpoint(db: Knex, endpoint: NewEndpoint): Promise<Endpoint> {
@@ -101,19 +98,19 @@ async function checkNumber(
 }
 
 async function countPermanent(db: Knex, userId: string): Promise<number> {
-  // Permanent ones have no end: they lie side by side in the index of (user_id, expires_at).
+  // Permanent endpoints have no expiry, so they are adjacent in the index of (user_id, expires_at).
   const permanent = { user_id: userKey(userId), expires_at: null, is_permanent: 1 };
   const [row] = await db('endpoints').where(permanent).count<{ n: number }[]>({ n: '*' });
   return Number(row?.n);
 }
 
-/** How many endpoints a user holds that have not expired; read in the index of (user_id, expires_at) alone. */
+/** The number of a user's endpoints that have not expired; reads only the index of (user_id, expires_at). */
 export async function countEndpoints(db: Knex, userId: string, now: Date): Promise<number> {
-  const [row] = await living(db, userId, now).count<{ n: number }[]>({ n: '*' });
+  const [row] = await unexpired(db, userId, now).count<{ n: number }[]>({ n: '*' });
   return Number(row?.n);
 }
 
-/** Which of a user's endpoints; `before` (an endpoint's id): only those behind it in the order of the list. */
+/** A page of a user's endpoints; with `before` (an endpoint's id) only those after it in the list. */
 export interface EndpointPage {
   limit: number;
   offset: number;
@@ -121,8 +118,8 @@ export interface EndpointPage {
 }
 
 /**
- * A user's endpoints that have not expired, newest first; undefined when `before` is none of its endpoints.
- * The index is named, because another one would have to sort all that a user has for each page.
+ * A user's endpoints that have not expired, newest first; undefined when `before` is not one of them. Names the index,
+ * because with another one each page would sort all of them.
  */
 export async function listEndpoints(
   db: Knex,
@@ -132,7 +129,7 @@ export async function listEndpoints(
 ): Promise<Endpoint[] | undefined> {
   const last = before === undefined ? undefined : await findRow(db, userId, before);
   if (before !== undefined && last === undefined) return undefined;
-  const rows = await living(db, userId, now, db.raw('endpoints FORCE INDEX (endpoints_user)'))
+  const rows = await unexpired(db, userId, now, db.raw('endpoints FORCE INDEX (endpoints_user)'))
     .modify((query) => {
       if (last !== undefined) {
         void query.andWhere('created_at', '<=', last.created_at).andWhere((where) => {
@@ -150,7 +147,7 @@ export async function listEndpoints(
   return rows.map(endpointOf);
 }
 
-function living(db: Knex, userId: string, now: Date, table: string | Knex.Raw = 'endpoints'): Knex.QueryBuilder {
+function unexpired(db: Knex, userId: string, now: Date, table: string | Knex.Raw = 'endpoints'): Knex.QueryBuilder {
   return db(table as string)
     .where('user_id', userKey(userId))
     .andWhere((where) => {
@@ -158,7 +155,7 @@ function living(db: Knex, userId: string, now: Date, table: string | Knex.Raw = 
     });
 }
 
-/** A user's endpoint, expired or not; undefined when there is none or it is somebody else's. */
+/** A user's endpoint, expired or not; undefined when there is none or it belongs to another user. */
 export async function findEndpoint(db: Knex, userId: string, id: string): Promise<Endpoint | undefined> {
   const row = await findRow(db, userId, id);
   return row === undefined ? undefined : endpointOf(row);
@@ -171,11 +168,9 @@ async function findRow(db: Knex, userId: string, id: string): Promise<EndpointRo
 }
 
 /**
- * Removes a user's endpoint at once and leaves a note that its entries have to be purged.
- * Returns whether there was one.
- *
- * @throws OutcomeUnknown when the answer to the COMMIT is missing, and the database can't be asked either;
- *   after any other error the endpoint is still there
+ * Removes a user's endpoint and adds a row to `purges` for its entries. Returns whether there was one.
+ * @throws OutcomeUnknown when the answer to the COMMIT is missing and the database is unreachable; after any other
+ *   error the endpoint still exists
  */
 export async function removeEndpoint(db: Knex, userId: string, id: string, now: Date): Promise<boolean> {
   const key = { id: idToBytes(id), user_id: userKey(userId) };
@@ -189,13 +184,13 @@ export async function removeEndpoint(db: Knex, userId: string, id: string, now: 
     });
   } catch (error) {
     if (!committing) throw error;
-    // A lock, so that the answer waits for a commit that is still under way.
+    // With a lock, so that the query waits for a commit that is still running.
     const left = await db('endpoints')
       .where(key)
       .forUpdate()
       .first('id')
       .catch((cause: unknown) => {
-        throw new OutcomeUnknown('whether the endpoint is deleted is not known', { cause });
+        throw new OutcomeUnknown('whether the endpoint is deleted is unknown', { cause });
       });
     if (left !== undefined) throw error;
     return true;
@@ -203,8 +198,8 @@ export async function removeEndpoint(db: Knex, userId: string, id: string, now: 
 }
 
 /**
- * The endpoints behind public URLs, by id or alias, with their owners' plans. One statement answers many look-ups,
- * so that strangers who try out addresses don't take the connections that everybody else needs.
+ * The endpoints behind public URLs, by id or alias, with their owners' plans. One statement answers many look-ups, so
+ * that scans of random addresses do not occupy the connections.
  */
 export async function findCaptureTargets(db: Knex, keys: readonly string[]): Promise<Map<string, CaptureTarget>> {
   const [ids, aliases] = [keys.filter(isUuid), keys.filter((key) => !isUuid(key))];

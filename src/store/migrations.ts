@@ -6,7 +6,7 @@ import * as endpointCounts from '../../migrations/003_endpoint_counts.ts';
 import { MisconfigurationError, UserError } from '../user-error.ts';
 import type { Connection, Database } from './database.ts';
 
-/** In order, under names that stay the same in TypeScript and in the built image. */
+/** In order, under names that are the same in TypeScript and in the built image. */
 const MIGRATIONS: { name: string; migration: Knex.Migration }[] = [
   { name: '001_init', migration: init },
   { name: '002_ledger_time', migration: ledgerTime },
@@ -15,17 +15,16 @@ const MIGRATIONS: { name: string; migration: Knex.Migration }[] = [
 
 const LOCK_TIMEOUT_SECONDS = 120;
 
-/** A packet to the database holds a large body, in Base64 where it becomes a dead letter, or a batch of rows. */
+/** A packet holds a large body (in Base64 as a dead letter) or a batch of rows. */
 const PACKET_PER_BODY = 1.4;
 const PACKET_OF_ROWS = 8 * 1024 * 1024;
 const ROOM_BESIDE = 1024 * 1024;
 
 const config: Knex.MigratorConfig = {
   tableName: 'hookbay_migrations',
-  // MySQL commits each DDL statement by itself, so a transaction would only pretend.
+  // MySQL commits each DDL statement on its own, so a transaction would have no effect.
   disableTransactions: true,
-  // After a rollback the database has migrations that this version does not know: each has to leave the older version
-  // working.
+  // After a rollback the database has migrations that this version does not know; they leave older versions working.
   disableMigrationsListValidation: true,
   migrationSource: {
     getMigrations: async () => MIGRATIONS,
@@ -37,9 +36,9 @@ const config: Knex.MigratorConfig = {
 /**
  * Brings the schema up to date and returns the names of the migrations that it ran.
  *
- * Safe to run from many processes at once, and after a killed run: a server-side lock
- * (gone with its connection) admits one at a time, knex's own lock row, which outlives
- * a killed process, is freed under it, and each migration can be repeated.
+ * Safe for concurrent processes, and after a killed run: a server-side lock, which ends with its connection, admits one
+ * at a time; knex's own lock row, which outlives a killed process, is freed under it; and each migration can be
+ * repeated.
  *
  * @param onWait called once when another migration holds the lock, which is then waited for
  * @throws UserError when the lock is not free within two minutes, or a migration fails
@@ -56,7 +55,7 @@ export async function migrate(db: Database, onWait = () => {}): Promise<string[]
     const [, ran] = (await db.knex.migrate.latest(config)) as [number, string[]];
     return ran;
   } finally {
-    // Closing it frees the lock whatever happened before.
+    // Closing the connection always frees the lock.
     lock.destroy();
   }
 }
@@ -71,7 +70,7 @@ async function getLock(connection: Connection, name: string, seconds: number): P
   return (rows as { got: number | null }[])[0]?.got === 1;
 }
 
-/** Names of migrations that this version has and the database has not. */
+/** Names of migrations that this version has and the database does not have. */
 export async function pendingMigrations(db: Database): Promise<string[]> {
   if (!(await db.knex.schema.hasTable('hookbay_migrations'))) return MIGRATIONS.map(({ name }) => name);
   const done = new Set<string>(await db.knex('hookbay_migrations').pluck('name'));
@@ -79,9 +78,8 @@ export async function pendingMigrations(db: Database): Promise<string[]> {
 }
 
 /**
- * The largest request must fit into one packet to the database.
- *
- * @throws MisconfigurationError that says what to raise or lower
+ * Checks that the largest request fits into one packet to the database.
+ * @throws MisconfigurationError that names the settings to change
  */
 export async function checkPacketSize(db: Database, largestBody: number): Promise<void> {
   const [rows] = await db.pool.query('SELECT @@max_allowed_packet AS bytes');
@@ -95,7 +93,7 @@ export async function checkPacketSize(db: Database, largestBody: number): Promis
   }
 }
 
-/** Server-wide lock names are at most 64 characters; two installations must not wait for each other. */
+/** Lock names are server-wide and have at most 64 characters; installations must not wait for each other. */
 async function lockName(db: Database): Promise<string> {
   const [rows] = await db.pool.query('SELECT DATABASE() AS name');
   const name = String((rows as { name: string }[])[0]?.name);

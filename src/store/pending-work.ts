@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** What waits for an operator (dead letters) and for the sweep (deleted endpoints that still have entries). */
+/** Work that waits for an operator (dead letters) and for the sweep (deleted endpoints with entries). */
 export interface Backlog {
   deadLetters: number;
   purges: number;

@@ -11,17 +11,16 @@ export interface Page {
   before?: string;
 }
 
-/** Whose entries, and how far back: `since` is the retention cutoff in Unix milliseconds, null = no limit. */
+/** The user who reads, and the retention cutoff: `since` is in Unix milliseconds, null = no limit. */
 export interface Reader {
   userId: string;
   since: number | null;
 }
 
-const OF_REQUESTS = ['id', 'endpoint_id', 'seq', 'method', 'target', 'raw_headers', 'ip', 'size', 'is_utf8'].map(
+const REQUEST_COLUMNS = ['id', 'endpoint_id', 'seq', 'method', 'target', 'raw_headers', 'ip', 'size', 'is_utf8'].map(
   (column) => `requests.${column}`,
 );
 
-/** A row of `requests`. */
 interface RequestRow {
   id: Buffer;
   endpoint_id: Buffer;
@@ -35,16 +34,16 @@ interface RequestRow {
   body: Buffer;
 }
 
-/** An entry of a page, and what it takes: bytes of its body, and of its target and headers together. */
+/** An entry of a page, with the bytes of its body, and of its target and headers together. */
 export interface PageEntry {
   id: string;
   size: number;
   rest: number;
 }
 
-/** Which entries of a user's endpoint make a page, newest first; their bodies are not read. */
+/** Selects the entries of a page of a user's endpoint, newest first; their bodies are not read. */
 export async function measurePage(db: Knex, reader: Reader, endpointId: string, page: Page): Promise<PageEntry[]> {
-  // The page is found in the index alone, so that skipped rows are never read.
+  // Finds the page in the index only, so that skipped rows are never read.
   const ids = readable(db, reader)
     .andWhere('requests.endpoint_id', idToBytes(endpointId))
     .modify((query) => {
@@ -65,19 +64,19 @@ export async function measurePage(db: Knex, reader: Reader, endpointId: string, 
   return rows.map((row) => ({ ...row, id: bytesToId(row.id) }));
 }
 
-/** Those of the entries that are a user's and still there, newest first; bodies are cut after `maxBody` bytes. */
+/** A user's entries with these ids, newest first; bodies are cut after `maxBody` bytes. */
 export async function readPage(db: Knex, reader: Reader, ids: string[], maxBody: number): Promise<StoredRequest[]> {
   if (ids.length === 0) return [];
   const rows = await readable(db, reader)
     .whereIn('requests.id', ids.map(idToBytes))
     .orderBy('requests.id', 'desc')
-    .select<RequestRow[]>(...OF_REQUESTS, db.raw('LEFT(requests.body, ?) AS body', [maxBody]));
+    .select<RequestRow[]>(...REQUEST_COLUMNS, db.raw('LEFT(requests.body, ?) AS body', [maxBody]));
   return requestsOf(rows);
 }
 
 /**
- * Entries of a user's endpoint with a `seq` beyond `after`, in that order, which is the order of commits:
- * unlike one of ids it can't skip what commits late. Bodies longer than `maxBody` bytes are left out.
+ * Entries of a user's endpoint with a `seq` greater than `after`, in that order, which is the order of commits: by id
+ * an entry that commits late would be skipped. Bodies longer than `maxBody` bytes are left out.
  */
 export async function listRequestsAfter(
   db: Knex,
@@ -92,13 +91,13 @@ export async function listRequestsAfter(
     .andWhere('requests.seq', '>', after)
     .orderBy('requests.seq')
     .limit(limit)
-    .select<RequestRow[]>(...OF_REQUESTS, db.raw("IF(requests.size > ?, '', requests.body) AS body", [maxBody]));
+    .select<RequestRow[]>(...REQUEST_COLUMNS, db.raw("IF(requests.size > ?, '', requests.body) AS body", [maxBody]));
   return requestsOf(rows);
 }
 
 /**
- * One of a user's entries; undefined when it is unknown, past retention or somebody else's.
- * A body of more than `maxBody` bytes is left out: `findBody` reads it, once there is room for it.
+ * One of a user's entries; undefined when it is unknown, past retention or another user's. A body of more than
+ * `maxBody` bytes is left out: `findBody` reads it.
  */
 export async function findRequest(
   db: Knex,
@@ -109,13 +108,13 @@ export async function findRequest(
   const row = await readable(db, reader)
     .andWhere('requests.id', idToBytes(id))
     .first<RequestRow | undefined>(
-      ...OF_REQUESTS,
+      ...REQUEST_COLUMNS,
       db.raw("IF(requests.size > ?, '', requests.body) AS body", [maxBody]),
     );
   return row === undefined ? undefined : requestOf(row);
 }
 
-/** The body of one of a user's entries, whole; undefined when there is no such entry. */
+/** The whole body of one of a user's entries; undefined when there is no such entry. */
 export async function findBody(db: Knex, reader: Reader, id: string): Promise<Buffer | undefined> {
   const row = await readable(db, reader)
     .andWhere('requests.id', idToBytes(id))
@@ -123,10 +122,7 @@ export async function findBody(db: Knex, reader: Reader, id: string): Promise<Bu
   return row?.body;
 }
 
-/**
- * How many entries of a user's endpoint are past retention and still stored, as the sweep has not reached them:
- * few rows, whatever the size of the endpoint.
- */
+/** The number of an endpoint's entries past retention that the sweep has not reached yet: few rows for any endpoint. */
 export async function countHidden(db: Knex, reader: Reader, endpointId: string): Promise<number> {
   if (reader.since === null) return 0;
   const [hidden] = await ownedBy(db, reader.userId)
@@ -137,8 +133,8 @@ export async function countHidden(db: Knex, reader: Reader, endpointId: string):
 }
 
 /**
- * Deletes those of the ids that are a user's entries, and returns how many there were.
- * Locks the endpoints first and in order, as the worker does, so that neither waits for the other in a circle.
+ * Deletes a user's entries with these ids, and returns how many there were. Locks the endpoints first and in key order,
+ * as the worker does, to avoid deadlocks.
  */
 export async function removeRequests(db: Knex, userId: string, ids: string[]): Promise<number> {
   const keys = ids.map(idToBytes);
@@ -188,7 +184,7 @@ function ownedIds(db: Knex, userId: string): Knex.QueryBuilder {
   return db('endpoints').where('user_id', userKey(userId)).select('id');
 }
 
-/** In turns: a page may have megabytes of header lists. */
+/** Gives way to other work in between: a page may have megabytes of header lists. */
 async function requestsOf(rows: readonly RequestRow[]): Promise<StoredRequest[]> {
   const turn = createTurns();
   const requests: StoredRequest[] = [];

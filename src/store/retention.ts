@@ -5,17 +5,17 @@ import { userIdOf } from './users.ts';
 const LAST_KEY = Buffer.alloc(16, 0xff);
 
 /*
- * What the sweep removes, in chunks of rows in key order: short transactions leave room for
- * captures and reads. It works for all owners at once, and so without an owner predicate.
+ * The statements of the sweep delete in chunks of rows, in key order: short transactions leave room for captures and
+ * reads. They concern all owners, so they have no owner predicate.
  */
 
-/** Ids of time-limited endpoints that ended before an instant, longest ended first. */
+/** Ids of endpoints that expired before an instant, longest expired first. */
 export async function listExpired(db: Knex, before: Date, limit: number): Promise<string[]> {
   const ids = await db('endpoints').where('expires_at', '<', before).orderBy('expires_at').limit(limit).pluck('id');
   return ids.map((id) => bytesToId(id as Buffer));
 }
 
-/** Removes an expired endpoint and leaves a note that its entries have to be purged. */
+/** Removes an expired endpoint and adds a row to `purges` for its entries. */
 export async function removeExpired(db: Knex, id: string, before: Date, now: Date): Promise<void> {
   await db.transaction(async (trx) => {
     const removed = await trx('endpoints')
@@ -26,25 +26,25 @@ export async function removeExpired(db: Knex, id: string, before: Date, now: Dat
   });
 }
 
-/** Ids of deleted endpoints whose entries still have to go, oldest first. */
+/** Ids of deleted endpoints whose entries still have to be purged, oldest first. */
 export async function listPurges(db: Knex, limit: number): Promise<Buffer[]> {
   return db('purges').orderBy(['created_at', 'endpoint_id']).limit(limit).pluck('endpoint_id');
 }
 
-/** Entries of one endpoint to delete: from before `before` (Unix milliseconds, null = all of them). */
+/** Entries of one endpoint to delete: those before `before` (Unix milliseconds, null = all of them). */
 export interface OldEntries {
   endpointId: Buffer;
   before: number | null;
 }
 
-/** What a chunk deleted, the key after which the next one looks, and whether there may be more. */
+/** How many rows a chunk deleted, the key after which the next one starts, and whether there may be more. */
 export interface DeletedChunk {
   deleted: number;
   last: Buffer;
   full: boolean;
 }
 
-/** Deletes up to `limit` entries of a deleted endpoint behind a key, and its note when none is left. */
+/** Deletes up to `limit` entries of a deleted endpoint after a key, and its row in `purges` when none is left. */
 export async function purgeChunk(db: Knex, endpointId: Buffer, after: Buffer, limit: number): Promise<DeletedChunk> {
   const chunk = await deleteEntries(db, { endpointId, before: null }, after, limit);
   if (!chunk.full) await db('purges').where({ endpoint_id: endpointId }).delete();
@@ -59,9 +59,9 @@ export interface OldestEntry {
   oldest: Buffer | null;
 }
 
-/** The next endpoints in key order that have entries; the oldest entry of each costs one look into the index. */
+/** The next endpoints in key order that have entries; the oldest entry of each costs one index look-up. */
 export async function listOldestEntries(db: Knex, afterEndpoint: Buffer, limit: number): Promise<OldestEntry[]> {
-  // Of a type that does not depend on the order in which the compiler meets the files.
+  // The explicit type does not depend on the order in which the compiler reads the files.
   const oldest: Knex.QueryBuilder = db('requests')
     .min('requests.id')
     .whereRaw('requests.endpoint_id = endpoints.id')
@@ -81,10 +81,10 @@ export async function listOldestEntries(db: Knex, afterEndpoint: Buffer, limit: 
   return rows.map(({ user, ...row }) => ({ ...row, userId: userIdOf(user) }));
 }
 
-/** Deletes up to `limit` of a living endpoint's old entries behind a key. */
+/** Deletes up to `limit` old entries of an endpoint after a key. */
 export async function retireChunk(db: Knex, entries: OldEntries, after: Buffer, limit: number): Promise<DeletedChunk> {
   return db.transaction(async (trx) => {
-    // The endpoint first, as everybody who changes its entries does.
+    // Locks the endpoint first, like every other change of its entries.
     await trx('endpoints').where({ id: entries.endpointId }).forUpdate().first('id');
     const chunk = await deleteEntries(trx, entries, after, limit);
     await trx('endpoints').where({ id: entries.endpointId }).decrement('stored_count', chunk.deleted);
@@ -93,9 +93,9 @@ export async function retireChunk(db: Knex, entries: OldEntries, after: Buffer, 
 }
 
 /**
- * Finds the keys in the index alone and deletes by them. One statement with a limit sorts all rows of
- * the endpoint for each chunk, and a look that begins at the first key reads what was deleted before
- * again: a million entries were not gone after ten minutes that way.
+ * Finds the keys in the index only, and deletes by them. One statement with a limit would sort all rows of the endpoint
+ * for each chunk, and a search from the first key would read deleted rows again: with a million entries neither
+ * finished in ten minutes.
  */
 async function deleteEntries(
   db: Knex,
@@ -112,10 +112,7 @@ async function deleteEntries(
   return { deleted: keys.length, last: keys.at(-1) ?? after, full: keys.length === limit };
 }
 
-/**
- * Ids of batches that were stored longer ago than so many seconds, in that order.
- * By the clock of the database, which noted when.
- */
+/** Ids of batches that were stored longer ago than so many seconds (by the clock of the database), in that order. */
 export async function listOldBatches(db: Knex, seconds: number, limit: number, offset: number): Promise<string[]> {
   const sql = `SELECT id FROM capture_batches WHERE stored_at < NOW(3) - INTERVAL ? SECOND
     ORDER BY stored_at, id LIMIT ? OFFSET ?`;
@@ -124,6 +121,6 @@ export async function listOldBatches(db: Knex, seconds: number, limit: number, o
 }
 
 /** Removes batches from the ledger: a job of one of them would be stored again. */
-export async function forgetBatches(db: Knex, batchIds: readonly string[]): Promise<void> {
+export async function removeBatches(db: Knex, batchIds: readonly string[]): Promise<void> {
   if (batchIds.length > 0) await db('capture_batches').whereIn('id', batchIds.map(idToBytes)).delete();
 }

@@ -1,4 +1,4 @@
-/** The parts of a mysql2 error that decide what to do about it. */
+/** The fields of a mysql2 error that classify it. */
 interface SqlError extends Error {
   code?: string;
   errno?: number;
@@ -16,13 +16,13 @@ const REFUSED_VALUE_ERRNOS = new Set([
   1105, // unknown error: what some MySQL-compatible engines raise for a bad value
 ]);
 
-/** Lost, refused or exhausted connections, and statements worth sending again: the data is not at fault. */
+/** Lost, refused or exhausted connections, and statements that may be repeated: the data is not at fault. */
 const UNAVAILABLE_ERRNOS = new Set([
   1021, 1028, 1030, 1040, 1041, 1042, 1043, 1053, 1077, 1114, 1129, 1130, 1152, 1158, 1159, 1160, 1161, 1180, 1184,
   1203, 1205, 1213, 1226, 1290, 1317, 1836, 1927, 1969, 3024, 3100, 4031,
 ]);
 
-/** Access denied (to a database, at all, to a table, to an operation), unknown database, how to log in. */
+/** Access denied (to a database, a table, an operation, or in general), unknown database, unsupported login. */
 const REFUSED_ACCESS_ERRNOS = new Set([1044, 1045, 1049, 1142, 1227, 1251, 1698]);
 
 /** MariaDB's name of an error that has another one in MySQL's list, by which mysql2 names all: a violated constraint. */
@@ -40,8 +40,8 @@ export function isDuplicateKey(error: unknown): boolean {
 }
 
 /**
- * Whether the database refused this very data, so that sending it again is in vain:
- * SQLSTATE classes 22 (data exception), 23 (constraint), 44 and 45 (raised by a trigger).
+ * Whether the database refused the data itself, so repeating is pointless: SQLSTATE classes 22 (data exception), 23
+ * (constraint), 44 and 45 (raised by a trigger).
  */
 export function isRefusedData(error: unknown): boolean {
   const sqlError = asSqlError(error);
@@ -50,10 +50,10 @@ export function isRefusedData(error: unknown): boolean {
 }
 
 /**
- * Whether a statement failed for a reason that is neither known to pass nor known to be the data:
- * when it keeps failing so, it is the data. A schema or account that does not fit (class 42) never is.
+ * Whether the cause of a failure is unclear: when it persists, it is the data. A wrong schema or account (class 42)
+ * never is.
  */
-export function mayBeTheData(error: unknown): boolean {
+export function mayBeDataError(error: unknown): boolean {
   const sqlError = asSqlError(error);
   return (
     sqlError?.sqlState !== undefined &&
@@ -72,23 +72,20 @@ export function isConnectionError(error: unknown): boolean {
 }
 
 /**
- * Whether the database is there and refuses the account, its rights, the database's name or how it is spoken to:
- * what passes only when somebody changes something.
+ * Whether the server refuses the account, its rights, the database's name or the protocol: only an operator can fix
+ * that.
  */
 export function isRefusedAccess(error: unknown): boolean {
   const { code, errno } = asSqlError(error) ?? {};
   return REFUSED_ACCESS_ERRNOS.has(errno ?? 0) || code === 'HANDSHAKE_NO_SSL_SUPPORT' || code === 'HANDSHAKE_SSL_ERROR';
 }
 
-/**
- * Whether the way to the database, the account or the database's name is wrong: what settings say, rather than what was
- * asked for.
- */
-export function isMisdirected(error: unknown): boolean {
+/** Whether the address, the account or the database's name is wrong: a fault of settings, not of a statement. */
+export function isSetupError(error: unknown): boolean {
   return isConnectionError(error) || isRefusedAccess(error);
 }
 
-/** Whether the database can't answer now, though the same statement may work later. */
+/** Whether the database cannot answer now, though the same statement may work later. */
 export function isUnavailable(error: unknown): boolean {
   const sqlError = asSqlError(error);
   if (sqlError === undefined) return false;
@@ -96,14 +93,14 @@ export function isUnavailable(error: unknown): boolean {
   return UNAVAILABLE_ERRNOS.has(sqlError.errno ?? 0) || sqlError.fatal === true;
 }
 
-/** Whether an error comes from the database or the way to it, rather than from our own code. */
+/** Whether an error comes from the database or the connection to it, not from our own code. */
 export function isDatabaseError(error: unknown): boolean {
   return asSqlError(error) !== undefined;
 }
 
 /**
- * What Node says of a connection that failed, where mysql2 does not mark the error as fatal. Node codes its errors
- * for every other fault alike (a broken-off upload, a file that is missing, a wrong argument), so each is named here.
+ * Node's codes of failed connections, where mysql2 does not mark the error as fatal. Each is listed, because Node's
+ * codes for other faults (an aborted upload, a missing file, a wrong argument) have the same form.
  */
 const CONNECTION_CODES = new Set([
   'EAI_AGAIN',
@@ -126,7 +123,7 @@ const CONNECTION_CODES = new Set([
 /** Codes of mysql2's own errors (PROTOCOL_CONNECTION_LOST, HANDSHAKE_SSL_ERROR), which nothing else uses. */
 const MYSQL2_CODE = /^(PROTOCOL|HANDSHAKE)_/;
 
-/** What mysql2 says without a code: of its pool, and of a connection that broke before. */
+/** Messages of mysql2 without a code: from its pool, and for a connection that was lost before. */
 const MYSQL2_MESSAGE = /^(Pool is closed\.|Queue limit reached\.)|closed state/;
 
 function asSqlError(error: unknown): SqlError | undefined {

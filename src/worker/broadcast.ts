@@ -10,30 +10,30 @@ import { findSequence, type NumberedCapture } from '../store/capture-batches.ts'
 import { createTurns } from '../turns.ts';
 import type { Persisted } from './persist.ts';
 
-/** Shows stored captures to whoever follows them on any API process. */
+/** Publishes stored captures as live events. */
 export interface Broadcaster {
   /**
-   * Resolves when Redis has every event, however long it is away: a job is not done before, so that
-   * whatever happens to this process, its captures are shown by the job's next run. Returns how many events there were.
-   * A Redis that does not let us publish is logged: what is stored is stored, whoever may see it live.
+   * Resolves with the number of events when Redis has received them all, however long it is unreachable. The job is
+   * done only then, so a crash repeats the broadcast. A Redis that forbids publishing is logged: the captures are
+   * stored all the same.
    */
   broadcast(persisted: Persisted): Promise<number>;
 }
 
 export interface BroadcasterOptions {
   pool: Pool;
-  /** Waits for a Redis that is away, and sends what has no answer again. */
+  /** Waits for an unreachable Redis, and repeats commands without an answer. */
   publisher: Redis;
   prefix: string;
   log: Log;
 }
 
 /**
- * A Socket.IO server without clients. A room gets an emit of its own, because only then does the adapter
- * use the room's channel; captures that nobody follows cost one question for a whole transaction.
+ * A Socket.IO server without clients. Each room gets its own emit, because only then does the adapter use the room's
+ * channel. One query for the whole transaction finds the captures that have followers.
  */
 export function createBroadcaster({ pool, publisher, prefix, log }: BroadcasterOptions): Broadcaster {
-  // The adapter tells nobody how its publishing went.
+  // The adapter ignores the result of publishing.
   let refusal: unknown;
   const publish = (channel: string, message: string | Buffer): Promise<unknown> =>
     publisher.spublish(channel, message).catch((error: unknown) => {
@@ -57,7 +57,7 @@ export function createBroadcaster({ pool, publisher, prefix, log }: BroadcasterO
   function logRefusal(error: unknown): void {
     log.error(
       { error: describeError(error) },
-      'Stored captures were not shown live; Redis 7 or later is needed, and its ACL has to allow pubsub and spublish on our prefix',
+      'Stored captures were not published as live events; Redis 7 or later is needed, and its ACL has to allow pubsub and spublish on our prefix',
     );
   }
 
@@ -67,8 +67,8 @@ export function createBroadcaster({ pool, publisher, prefix, log }: BroadcasterO
     const watched = await watchedRooms(publisher, prefix, [...new Set(captures.flatMap(roomsOf))]);
     if (watched.size === 0) return 0;
     const isWatched = (capture: DecodedCapture): boolean => roomsOf(capture).some((room) => watched.has(room));
-    // A job ran before, and nobody knows whether its captures were shown.
-    const again = await numbered(pool, repeated.filter(isWatched));
+    // An earlier run stored these captures, and may have failed before it published them.
+    const again = await withSequence(pool, repeated.filter(isWatched));
     let events = 0;
     const turn = createTurns();
     for (const capture of [...stored.filter(isWatched), ...again]) {
@@ -80,7 +80,7 @@ export function createBroadcaster({ pool, publisher, prefix, log }: BroadcasterO
         events += 1;
       }
     }
-    // This answer comes after those of everything that was published.
+    // Redis answers in order, so this waits for everything that was published.
     await publisher.ping();
     return events;
   }
@@ -92,15 +92,15 @@ function roomsOf({ endpointId, userId }: DecodedCapture): string[] {
   return [endpointRoom(endpointId), userRoom(userId)];
 }
 
-/** Those of the captures that are stored still, with their places. */
-async function numbered(pool: Pool, captures: readonly DecodedCapture[]): Promise<NumberedCapture[]> {
+/** The captures that are still stored, with their sequence numbers. */
+async function withSequence(pool: Pool, captures: readonly DecodedCapture[]): Promise<NumberedCapture[]> {
   if (captures.length === 0) return [];
-  const places = await findSequence(
+  const sequence = await findSequence(
     pool,
     captures.map(({ id }) => id),
   );
   return captures.flatMap((capture) => {
-    const seq = places.get(capture.id);
+    const seq = sequence.get(capture.id);
     return seq === undefined ? [] : [{ ...capture, seq }];
   });
 }

@@ -5,31 +5,31 @@ import { decodeBatch, type CaptureBatchJob } from '../domain/capture-batch.ts';
 import { describeError, type Log } from '../log.ts';
 import type { WorkerMetrics } from './metrics.ts';
 import { CAPTURE_QUEUES, readLargeBody, removeLargeBody } from '../queue/capture-queue.ts';
-import { answers, isLost } from '../redis/connections.ts';
+import { isConnectionError, isReachable } from '../redis/connections.ts';
 import { stopCaptures } from '../redis/announcements.ts';
 import type { Database } from '../store/database.ts';
 import { findStoredBatches } from '../store/capture-batches.ts';
-import { isDatabaseError, isRefusedData, isUnavailable, mayBeTheData } from '../store/sql-errors.ts';
+import { isDatabaseError, isRefusedData, isUnavailable, mayBeDataError } from '../store/sql-errors.ts';
 import { createCommitter } from './committer.ts';
-import { measured } from './persist-metrics.ts';
+import { measurePersist } from './persist-metrics.ts';
 import { createOrphanStop } from './orphans.ts';
 import { Stopping } from './patience.ts';
 import { persistBatches, type Persisted } from './persist.ts';
 
-/** Before a job goes back to the queue because the database is unreachable. */
+/** Pause before a job returns to the queue because the database is unreachable. */
 const UNAVAILABLE_PAUSE_MS = 1_000;
 
 const JOB_BACKOFF_CAP_MS = 30_000;
 
-/** Large jobs in hand at most: each is tens of megabytes, several times over. */
+/** Large jobs that run at the same time: each takes tens of megabytes several times over. */
 const LARGE_CONCURRENCY = 2;
 
 export interface CaptureWorker {
-  /** Finishes what is in flight, gives back what the database does not take, and closes. */
+  /** Finishes the running transactions, returns the other jobs to the queue, and closes. */
   close(): Promise<void>;
 }
 
-/** Settings that the workers of both queues share. */
+/** Options that the workers of all queues share. */
 export interface QueueWorkerOptions {
   queueWorker: Pick<
     BullWorkerOptions,
@@ -41,15 +41,14 @@ export interface CaptureWorkerOptions extends QueueWorkerOptions {
   db: Database;
   redis: Redis;
   redisPrefix: string;
-  /** Jobs in hand at most. */
+  /** Maximum number of jobs that run at the same time. */
   concurrency: number;
-  /** Shows what is stored to its followers. */
+  /** Publishes stored captures as live events. */
   broadcast: (persisted: Persisted) => Promise<unknown>;
   metrics: WorkerMetrics;
   log: Log;
 }
 
-/** Starts taking capture jobs. */
 export function startCaptureWorker({
   db,
   redis,
@@ -62,19 +61,19 @@ export function startCaptureWorker({
 }: CaptureWorkerOptions): CaptureWorker {
   const stopOrphans = createOrphanStop({ stopCaptures: (id) => stopCaptures(redis, redisPrefix, id), metrics, log });
   const committer = createCommitter({
-    persist: measured(metrics, (batches, lastResort) =>
+    persist: measurePersist(metrics, (batches, lastResort) =>
       persistBatches(
         db.pool,
         batches,
-        lastResort ? (error) => isRefusedData(error) || mayBeTheData(error) : isRefusedData,
+        lastResort ? (error) => isRefusedData(error) || mayBeDataError(error) : isRefusedData,
       ),
     ),
     async broadcast(persisted) {
       await stopOrphans(persisted);
       await broadcast(persisted);
     },
-    mayBeTheData,
-    // Data that is refused was set apart before; whatever else the database says may pass.
+    mayBeDataError,
+    // Refused data is handled before this; every other error of the database may be temporary.
     isOutage: (error) => isDatabaseError(error) && !isRefusedData(error),
     log,
   });
@@ -89,7 +88,7 @@ export function startCaptureWorker({
     });
     worker.on(
       'error',
-      (error) => isLost(error) || log.warn({ queue: name, error: describeError(error) }, 'Queue trouble'),
+      (error) => isConnectionError(error) || log.warn({ queue: name, error: describeError(error) }, 'Queue trouble'),
     );
     worker.on('failed', (job, error) =>
       log.error({ queue: name, job: job?.id, error: describeError(error) }, 'Job failed'),
@@ -102,20 +101,20 @@ export function startCaptureWorker({
     const hasBody = job.data.v === 2;
     try {
       const body = hasBody ? await readLargeBody(redis, redisPrefix, id) : undefined;
-      if (body === null) return await expectStored(id);
+      if (body === null) return await assertStored(id);
       await committer.commit({ id, day: job.data.day, captures: decodeBatch(job.data, body) });
       if (hasBody) await removeLargeBody(redis, redisPrefix, id);
     } catch (error) {
       if (!(error instanceof Stopping) && !isUnavailable(error)) throw withoutData(error);
-      // Back to the queue for another worker, without costing the job an attempt.
+      // Back to the queue for another worker, without counting as an attempt.
       if (isUnavailable(error)) await sleep(UNAVAILABLE_PAUSE_MS);
       await job.moveToWait(token);
       throw new WaitingError();
     }
   }
 
-  /** Its body is removed when it is stored: an earlier run ended before it could say that it was done. */
-  async function expectStored(batchId: string): Promise<void> {
+  /** The body is removed after the commit, so an earlier run may have stored the batch without completing the job. */
+  async function assertStored(batchId: string): Promise<void> {
     const stored = await findStoredBatches(db.pool, [batchId]);
     if (!stored.has(batchId)) throw new Error('the body of this large capture is missing');
   }
@@ -123,13 +122,13 @@ export function startCaptureWorker({
   return {
     async close() {
       committer.stop();
-      const force = !(await answers(redis));
+      const force = !(await isReachable(redis));
       await Promise.all(workers.map((worker) => worker.close(force)));
     },
   };
 }
 
-/** BullMQ keeps message and stack with the failed job, where both may quote what was captured. */
+/** BullMQ stores message and stack with the failed job, and both may quote captured data. */
 function withoutData(error: unknown): Error {
   const { type, message, code, stack } = describeError(error);
   const clean = new Error([type, message, code].filter((part) => part !== undefined).join(': '));

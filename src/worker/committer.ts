@@ -1,58 +1,57 @@
 import { createGroupCommit } from '../group-commit.ts';
 import { describeError } from '../log.ts';
-import { createPatience, Stopping, type PatienceOptions } from './patience.ts';
+import { createRetry, Stopping, type RetryOptions } from './patience.ts';
 import type { CaptureBatch, Persisted } from './persist.ts';
 
-/** Jobs and bytes of one transaction at most: it stays short, and a retry of it cheap. */
+/** Limits of one transaction: it stays short, and repeating it stays cheap. */
 const TRANSACTION_MAX_JOBS = 256;
 const TRANSACTION_MAX_BYTES = 4 * 1024 * 1024;
 const OVERLAPPING_TRANSACTIONS = 2;
 
 export interface Committer {
   /**
-   * Resolves when the batch is in the database and its captures were shown, however long the database is away.
-   * @throws Stopping after `stop`; otherwise only what a job itself is guilty of
+   * Resolves when the batch is stored and its events are published, however long the database is unreachable.
+   * @throws Stopping after `stop`; otherwise an error that this batch itself causes
    */
   commit(batch: CaptureBatch): Promise<void>;
-  /** Ends waiting for a database that does not answer. Transactions that run are finished. */
+  /** Stops waiting for an unreachable database. Running transactions are finished. */
   stop(): void;
 }
 
-export interface CommitterOptions extends Omit<PatienceOptions, 'stopping'> {
-  /** `lastResort`: what may be a row's fault is taken for it. */
+export interface CommitterOptions extends Omit<RetryOptions, 'stopping'> {
+  /** With `lastResort` an unclear error is treated as the fault of a row. */
   persist: (batches: CaptureBatch[], lastResort: boolean) => Promise<Persisted>;
-  /** Shows what is stored to its followers. */
+  /** Publishes stored captures as live events. */
   broadcast: (persisted: Persisted) => Promise<unknown>;
 }
 
-/** What a batch failed with. */
+/** The error of a batch. */
 interface Failure {
   error: unknown;
 }
 
 /**
- * Group commit of jobs: those that arrive while a transaction is in flight share the next one.
- * An outage of the database is waited out here, with a capped back-off, so that it costs no job an attempt.
+ * Group commit of jobs: those that arrive during a transaction share the next one. Outages of the database are waited
+ * out here, with a capped back-off, so they cost no job an attempt.
  */
 export function createCommitter({ persist, broadcast, log, ...errors }: CommitterOptions): Committer {
   const stopping = new AbortController();
-  const untilAnswered = createPatience({ ...errors, log, stopping: stopping.signal });
+  const retry = createRetry({ ...errors, log, stopping: stopping.signal });
   const group = createGroupCommit<CaptureBatch, Failure | undefined>({
     maxItems: TRANSACTION_MAX_JOBS,
     maxBytes: TRANSACTION_MAX_BYTES,
     maxInFlight: OVERLAPPING_TRANSACTIONS,
     sizeOf: ({ captures }) => captures.reduce((sum, { body }) => sum + 1024 + body.length, 0),
-    flush: settle,
+    flush: commitAll,
   });
 
   /**
-   * Finds the batches that fail by halving; the others are stored and shown, some of them shown twice.
-   *
-   * @throws Stopping, which concerns what waits behind these batches as well
+   * Isolates failing batches by halving. The others are stored; some of their events are published twice.
+   * @throws Stopping, which also concerns the jobs that wait behind these batches
    */
-  async function settle(batches: CaptureBatch[]): Promise<(Failure | undefined)[]> {
+  async function commitAll(batches: CaptureBatch[]): Promise<(Failure | undefined)[]> {
     try {
-      await storeAndShow(batches);
+      await storeAndBroadcast(batches);
       return batches.map(() => undefined);
     } catch (error) {
       if (error instanceof Stopping) throw error;
@@ -62,20 +61,20 @@ export function createCommitter({ persist, broadcast, log, ...errors }: Committe
       log.warn(failed, 'Batches failed together; they are tried in halves');
     }
     const middle = batches.length >> 1;
-    const first = await settle(batches.slice(0, middle));
-    return [...first, ...(await settle(batches.slice(middle)))];
+    const first = await commitAll(batches.slice(0, middle));
+    return [...first, ...(await commitAll(batches.slice(middle)))];
   }
 
-  async function storeAndShow(batches: CaptureBatch[]): Promise<void> {
+  async function storeAndBroadcast(batches: CaptureBatch[]): Promise<void> {
     const store = (lastResort: boolean): Promise<Persisted> => persist(batches, lastResort);
-    const persisted = await untilAnswered(store, 'The database did not take captures; trying again', batches.length);
+    const persisted = await retry(store, 'The database did not take captures; trying again', batches.length);
     const { refused } = persisted;
     if (refused.length > 0) {
       const codes = [...new Set(refused.map(({ errorCode }) => errorCode))];
       log.error({ captures: refused.length, codes }, 'The database refused captures; they are in dead_letters');
     }
-    const show = (): Promise<unknown> => broadcast(persisted);
-    await untilAnswered(show, 'The database did not tell the places of stored captures; trying again', batches.length);
+    const publish = (): Promise<unknown> => broadcast(persisted);
+    await retry(publish, 'The database did not return the sequence of stored captures; trying again', batches.length);
   }
 
   return {

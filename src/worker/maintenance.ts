@@ -10,7 +10,7 @@ import {
   prepareMaintenance,
   requestSweep,
 } from '../queue/maintenance-queue.ts';
-import { answers, isLost } from '../redis/connections.ts';
+import { isConnectionError, isReachable } from '../redis/connections.ts';
 import { stopCaptures } from '../redis/announcements.ts';
 import { redisKeys } from '../redis/keys.ts';
 import { removeWrongPlans, type UserPlan } from '../redis/plan-copies.ts';
@@ -21,7 +21,7 @@ import { sweepPlans } from './plan-sweep.ts';
 import { sweep, type SweepOptions } from './sweep.ts';
 import type { QueueWorkerOptions } from './capture-worker.ts';
 
-/** One sweep takes at most this long; what is left is left to the next one, which is asked for at once. */
+/** Time limit of one sweep; the next one continues, and is requested at once. */
 const SWEEP_BUDGET_MS = 20_000;
 
 export interface MaintenanceOptions extends QueueWorkerOptions {
@@ -34,7 +34,7 @@ export interface MaintenanceOptions extends QueueWorkerOptions {
   log: Log;
 }
 
-/** Starts taking sweeps; there is one schedule, and one sweep at a time, however many workers there are. */
+/** Starts running sweeps; there is one schedule, and one sweep at a time, whatever the number of workers. */
 export function startMaintenance(options: MaintenanceOptions): { close(): Promise<void> } {
   const { db, redis, redisPrefix, plans, expiredGraceMs, metrics, log, queueWorker } = options;
   const captures = openCaptureQueues(redis, redisPrefix);
@@ -45,10 +45,11 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
   const worker = new Worker(MAINTENANCE_QUEUE, run, { ...queueWorker, concurrency: 1 });
   worker.on(
     'error',
-    (error) => isLost(error) || log.warn({ queue: worker.name, error: describeError(error) }, 'Queue trouble'),
+    (error) =>
+      isConnectionError(error) || log.warn({ queue: worker.name, error: describeError(error) }, 'Queue trouble'),
   );
   worker.on('failed', (_job, error) =>
-    log.error({ queue: worker.name, error: describeError(error) }, 'Sweep failed; the next one takes up its work'),
+    log.error({ queue: worker.name, error: describeError(error) }, 'Sweep failed; the next one continues'),
   );
   prepareMaintenance(maintenance).catch((error: unknown) =>
     log.warn({ error: describeError(error) }, 'Sweeps not scheduled'),
@@ -57,7 +58,7 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
   async function run(): Promise<void> {
     const end = performance.now() + SWEEP_BUDGET_MS;
     const isOver = (): boolean => stopped || performance.now() > end;
-    const returned = await reconcileQuota(redis, redisPrefix, keptBatches, (id) =>
+    const returned = await reconcileQuota(redis, redisPrefix, findKeptBatches, (id) =>
       removeLargeBody(redis, redisPrefix, id),
     );
     const removeWrong = (users: UserPlan[]): Promise<Set<string>> => removeWrongPlans(redis, redisPrefix, users);
@@ -72,7 +73,7 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
       cursor: cursorAt(keys.sweepCursor),
       isOver,
     });
-    // Afterwards: what it corrects counts for the retention of the next sweep only.
+    // Last, because its corrections only affect the retention of the next sweep.
     const plansCursor = cursorAt(keys.planSweepCursor);
     const corrected = await sweepPlans({ db: db.knex, removeWrong, cursor: plansCursor, isOver: () => stopped });
     for (const kind of SWEPT_KINDS) metrics.sweptRows.inc({ kind }, result[kind]);
@@ -91,8 +92,8 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
     };
   }
 
-  /** First the queue, then the ledger: a batch that is on its way from one to the other is found in one of them. */
-  async function keptBatches(batchIds: string[]): Promise<Set<string>> {
+  /** Reads the queue before the ledger, so a batch that moves from one to the other is found in one of them. */
+  async function findKeptBatches(batchIds: string[]): Promise<Set<string>> {
     const queued = await findQueued(captures, redis, batchIds);
     return new Set(queued).union(await findStoredBatches(db.pool, batchIds));
   }
@@ -100,7 +101,7 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
   return {
     async close() {
       stopped = true;
-      await worker.close(!(await answers(redis)));
+      await worker.close(!(await isReachable(redis)));
     },
   };
 }

@@ -3,7 +3,6 @@ import { createInstruments, startingAtZero, withoutValue, type Metrics } from '.
 
 export const SWEPT_KINDS = ['purged', 'retired', 'expired', 'pruned'] as const;
 
-/** In seconds. */
 const PERSIST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 const COMMIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 const EVENT_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

@@ -10,9 +10,9 @@ export interface OrphanOptions {
 }
 
 /**
- * Counts captures whose endpoint has no row, and stops captures of these endpoints: those of a delete that raced them
- * are stopped already, and where they are not, Redis knows an endpoint that the database does not.
- * A Redis that does not answer is told with the next such capture.
+ * Counts captures whose endpoint has no row, and stops captures of these endpoints. After a delete they are stopped
+ * already; where they are not, Redis has an endpoint that the database does not have. When Redis does not answer, the
+ * next such capture tries again.
  */
 export function createOrphanStop({
   stopCaptures,
@@ -26,7 +26,7 @@ export function createOrphanStop({
     try {
       const stopped = await Promise.all(endpointIds.map(stopCaptures));
       const endpoints = stopped.filter(Boolean).length;
-      const found = 'Redis knew endpoints that the database does not; their captures are stopped now';
+      const found = 'Redis had endpoints that the database does not have; their captures are stopped now';
       if (endpoints > 0) log.warn({ endpoints, captures: orphaned.length }, found);
     } catch (error) {
       const failed = { endpoints: endpointIds.length, error: describeError(error) };

@@ -4,8 +4,8 @@ import type { CaptureBatch, Persisted } from './persist.ts';
 
 type Persist = (batches: CaptureBatch[], lastResort: boolean) => Promise<Persisted>;
 
-/** Measures transactions that were committed; those that failed are tried again, and logged. */
-export function measured(metrics: WorkerMetrics, persist: Persist): Persist {
+/** Measures committed transactions; failed ones are repeated, and logged. */
+export function measurePersist(metrics: WorkerMetrics, persist: Persist): Persist {
   return async (batches, lastResort) => {
     const start = performance.now();
     const persisted = await persist(batches, lastResort);
@@ -13,14 +13,14 @@ export function measured(metrics: WorkerMetrics, persist: Persist): Persist {
     metrics.persistedCaptures.inc(persisted.stored.length);
     metrics.deadLetteredCaptures.inc(persisted.refused.length);
     const oldest = oldestArrival(persisted);
-    // Pods' clocks differ.
+    // The clocks of pods may differ.
     if (oldest !== undefined) metrics.captureToCommitSeconds.observe(Math.max(0, Date.now() - oldest) / 1000);
     return persisted;
   };
 }
 
-/** Measures from the commit to the moment when Redis has the events of what was committed. */
-export function measuredBroadcast(
+/** Measures from the commit to the moment when Redis has the events. */
+export function measureBroadcast(
   metrics: WorkerMetrics,
   broadcast: (persisted: Persisted) => Promise<number>,
 ): (persisted: Persisted) => Promise<void> {

@@ -14,7 +14,7 @@ import { inTransaction, type Connection } from '../store/database.ts';
 import { insertDeadLetters, type RefusedCapture } from '../store/dead-letters.ts';
 import { codeOf, isDuplicateKey, isRefusedData } from '../store/sql-errors.ts';
 
-/** The captures of one job; `id` is the job's, and stands for all its runs. */
+/** The captures of one job; `id` is the job's and identifies all its runs. */
 export interface CaptureBatch {
   id: string;
   /** UTC day that the captures count for. */
@@ -22,13 +22,13 @@ export interface CaptureBatch {
   captures: readonly DecodedCapture[];
 }
 
-/** What became of batches. */
+/** The outcome for the captures of batches. */
 export interface Persisted {
   stored: NumberedCapture[];
   refused: RefusedCapture[];
   /** Captures of batches that an earlier run had stored. */
   repeated: DecodedCapture[];
-  /** Captures whose endpoint has no row; they are not stored. */
+  /** Captures that are not stored because their endpoint has no row. */
   orphaned: DecodedCapture[];
 }
 
@@ -38,12 +38,11 @@ type IsRefused = (error: unknown) => boolean;
 type BatchedCapture = DecodedCapture & { batchId: string };
 
 /**
- * Stores batches in one transaction, each at most once ever: a batch that is in the
- * ledger already is left out, so that any job may run any number of times.
- *
- * @throws the driver's error when the database can't take them now; nothing is stored then,
- *   or, if the connection broke at the commit, all of it, which the next run finds out
+ * Stores batches in one transaction, each at most once: a batch that is in the ledger is skipped, so a job may run any
+ * number of times.
  * @param isRefused which errors of an INSERT are a row's fault; such rows go to `dead_letters`
+ * @throws the driver's error when the database cannot store them now. Nothing is stored then; if the connection broke
+ *   at the commit, all may be stored, which the next run detects
  */
 export async function persistBatches(
   pool: Pool,
@@ -58,7 +57,7 @@ export async function persistBatches(
       pool,
       batches.map(({ id }) => id),
     );
-    // Not the ledger's key after all: somebody has to look at it.
+    // Another unique key than the ledger's: an operator has to see this error.
     if (stored.size === 0) throw error;
     const repeated = batches.filter(({ id }) => stored.has(id)).flatMap(({ captures }) => captures);
     const rest = batches.filter(({ id }) => !stored.has(id));
@@ -93,7 +92,7 @@ async function persist(
   return { stored, refused, repeated: [], orphaned };
 }
 
-/** Inserts what the database takes; a refused row is isolated and costs its neighbours nothing. */
+/** Inserts the rows that the database accepts; refused rows are isolated from the others. */
 async function insertAcceptable(
   connection: Connection,
   captures: readonly BatchedCapture[],
@@ -111,7 +110,7 @@ async function insertAcceptable(
   }
   const refused = await findRefused(connection, captures, counts, isRefused);
   const refusedIds = new Set(refused.map(({ capture }) => capture.id));
-  // Numbered again: the sequence has no gap where a refused capture would have been.
+  // Numbered again, so that the sequence has no gaps in place of refused captures.
   const stored = numberCaptures(
     captures.filter(({ id }) => !refusedIds.has(id)),
     counts,
@@ -120,7 +119,7 @@ async function insertAcceptable(
   return { stored, refused };
 }
 
-/** Finds refused captures by halving; the trial inserts leave nothing behind. */
+/** Finds refused captures by halving; the trial inserts are rolled back. */
 async function findRefused(
   connection: Connection,
   captures: readonly BatchedCapture[],
@@ -167,13 +166,13 @@ function numberCaptures(captures: readonly DecodedCapture[], counts: ReadonlyMap
 function additions(stored: readonly NumberedCapture[]): Map<string, { count: number; lastAt: Date }> {
   const added = new Map<string, { count: number; lastAt: Date }>();
   for (const { endpointId, id } of stored) {
-    // Captures are in order of arrival, so that the last one of an endpoint is its latest.
+    // Captures are in order of arrival, so the last one of an endpoint is its latest.
     added.set(endpointId, { count: (added.get(endpointId)?.count ?? 0) + 1, lastAt: new Date(timeOfId(id)) });
   }
   return added;
 }
 
-/** Every accepted capture counts for its owner's day, one whose endpoint is gone or whose row was refused too. */
+/** Every accepted capture counts for its owner's day, even when its endpoint is deleted or its row was refused. */
 function usageOf(batches: readonly CaptureBatch[]): { userId: string; day: string; count: number }[] {
   const usage = new Map<string, { userId: string; day: string; count: number }>();
   for (const { day, captures } of batches) {

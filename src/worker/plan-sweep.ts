@@ -7,16 +7,16 @@ const MAX_CHUNKS = 20;
 
 export interface PlanSweepOptions {
   db: Knex;
-  /** Removes copies in Redis that differ from these, and tells whose they were. */
+  /** Removes copies in Redis that differ from these; returns the users that had one. */
   removeWrong: (users: UserPlan[]) => Promise<Set<string>>;
-  /** The last user that was looked at, as the key in the database; kept between sweeps. */
+  /** The last user that was compared, as the key in the database; kept between sweeps. */
   cursor: { read: () => Promise<Buffer | undefined>; write: (user: Buffer | undefined) => Promise<void> };
   isOver: () => boolean;
 }
 
 /**
- * Compares the plans that the database has with their copies in Redis, a part of the users at a time, in key order.
- * Returns how many copies were wrong.
+ * Compares plans in the database with their copies in Redis, some users at a time, in key order. Returns how many were
+ * wrong.
  */
 export async function sweepPlans({ db, removeWrong, cursor, isOver }: PlanSweepOptions): Promise<number> {
   let last = (await cursor.read()) ?? Buffer.alloc(0);

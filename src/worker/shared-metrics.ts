@@ -11,7 +11,7 @@ import { countBacklog, type Backlog } from '../store/pending-work.ts';
 import { shareRunning } from '../single-flight.ts';
 import type { Database } from '../store/database.ts';
 
-/** Scrapers give up after ten seconds by default; what a store does not tell in time is left out. */
+/** Scrapers give up after ten seconds by default; the values of a store that is slower than this are left out. */
 const ANSWER_MS = 2_000;
 
 export interface SharedMetricsOptions {
@@ -23,37 +23,37 @@ export interface SharedMetricsOptions {
 }
 
 /**
- * Metrics of what all processes share. They come from the one worker that holds a lease, because
- * dashboards add up over pods; in all others, and where a store does not answer, they have no values.
+ * Metrics of what all processes share. Only the worker that holds a lease exports them, because dashboards sum over
+ * pods; they have no values in other workers, or where a store does not answer.
  */
 export function startSharedMetrics({ metrics, db, redis, redisPrefix, log }: SharedMetricsOptions): Lease {
   const lease = holdLease(redis, redisKeys(redisPrefix).metricsLease);
   const captures = openCaptureQueues(redis, redisPrefix);
   const queues = Object.entries({ ...captures, [MAINTENANCE_QUEUE]: openMaintenanceQueue(redis, redisPrefix) });
-  // One question at a time: those that a store leaves unanswered must not pile up with every scrape.
+  // One query at a time: unanswered queries must not pile up with every scrape.
   const readDepths = shareRunning(() =>
     Promise.all(queues.map(async ([name, queue]) => ({ name, ...(await readQueueDepth(queue, redis)) }))),
   );
   const readBacklog = shareRunning(() => countBacklog(db.knex));
   metrics.onScrape(async () => {
     const [depths, backlog] = lease.held()
-      ? await Promise.all([answerOf('Redis', readDepths), answerOf('the database', readBacklog)])
+      ? await Promise.all([readInTime('Redis', readDepths), readInTime('the database', readBacklog)])
       : [];
     // The lease may have been lost while a store was slow.
-    showDepths(lease.held() ? depths : undefined);
-    showBacklog(lease.held() ? backlog : undefined);
+    setDepths(lease.held() ? depths : undefined);
+    setBacklog(lease.held() ? backlog : undefined);
   });
 
-  async function answerOf<T>(store: string, read: () => Promise<T>): Promise<T | undefined> {
+  async function readInTime<T>(store: string, read: () => Promise<T>): Promise<T | undefined> {
     try {
       return await withDeadline(ANSWER_MS, read());
     } catch (error) {
-      log.warn({ store, error: describeError(error) }, 'Scraped without what a store did not tell');
+      log.warn({ store, error: describeError(error) }, 'The scrape lacks the values of a store that did not answer');
       return undefined;
     }
   }
 
-  function showDepths(depths: Awaited<ReturnType<typeof readDepths>> = []): void {
+  function setDepths(depths: Awaited<ReturnType<typeof readDepths>> = []): void {
     metrics.queueJobs.reset();
     metrics.queueOldestWaitingSeconds.reset();
     for (const { name: queue, counts, oldestWaitingSince } of depths) {
@@ -63,7 +63,7 @@ export function startSharedMetrics({ metrics, db, redis, redisPrefix, log }: Sha
     }
   }
 
-  function showBacklog(backlog: Backlog | undefined): void {
+  function setBacklog(backlog: Backlog | undefined): void {
     metrics.deadLetters.remove();
     metrics.purgesPending.remove();
     if (backlog === undefined) return;

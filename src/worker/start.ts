@@ -14,14 +14,14 @@ import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
 import { createBroadcaster, type Broadcaster } from './broadcast.ts';
 import { startMaintenance } from './maintenance.ts';
-import { measuredBroadcast } from './persist-metrics.ts';
+import { measureBroadcast } from './persist-metrics.ts';
 import { startSharedMetrics } from './shared-metrics.ts';
 import { startCaptureWorker } from './capture-worker.ts';
 
-/** A worker that dies loses its jobs to another one; however often that happens, it is not the job's fault. */
+/** A job returns to the queue when its worker crashes, however often: that is not the job's fault. */
 const MAX_STALLED_COUNT = 1_000_000;
 
-/** Opens everything that a worker process needs and starts taking jobs; closing `resources` finishes them. */
+/** Opens all parts of a worker process and starts running jobs; closing `resources` finishes them. */
 export async function startWorkerProcess(
   config: Config,
   resources: Resources,
@@ -34,7 +34,7 @@ export async function startWorkerProcess(
 
   const unsafe = createDurabilityCheck({ redis, db, mode: config.durability, log });
   const check = resources.add(
-    // BullMQ's workers ask for INFO, and where it is forbidden they ask again for ever, so fast that nothing else runs.
+    // BullMQ's workers call INFO; where it is forbidden they repeat it without end or pause, and nothing else runs.
     startStartupCheck({
       db,
       pingRedis: () => redis.info('server'),
@@ -66,10 +66,10 @@ export async function startWorkerProcess(
   log.info({ internalPort }, 'Worker is starting');
   return { internalPort };
 
-  /** Not before the schema is there: a job that fails for want of it would have to be tried again. */
+  /** Waits for the schema: without it every job would fail and have to be repeated. */
   async function takeJobs(): Promise<void> {
     await check.passed;
-    // Before anything else is asked of a Redis that may be full. Its last look may wait for a Redis that is unreachable.
+    // First of all commands to a Redis that may be full. Its last query may wait for a Redis that is unreachable.
     resources.add(await startBallast(redis, config.redis.prefix, log), (ballast) => void ballast.stop());
     resources.add(startSharedMetrics(shared), (lease) => lease.release());
     resources.add(
@@ -80,7 +80,7 @@ export async function startWorkerProcess(
       startCaptureWorker({
         ...shared,
         concurrency: config.workerConcurrency,
-        broadcast: measuredBroadcast(metrics, async (persisted) => broadcaster?.broadcast(persisted) ?? 0),
+        broadcast: measureBroadcast(metrics, async (persisted) => broadcaster?.broadcast(persisted) ?? 0),
       }),
       async (worker) => {
         draining = true;
@@ -89,7 +89,7 @@ export async function startWorkerProcess(
     );
     log.info('Worker is taking jobs');
   }
-  /** Publishing has a connection of its own, so that large events hold up no job. */
+  /** Publishing has a connection of its own, so that large events do not delay jobs. */
   function openBroadcaster(): Broadcaster {
     const publisher = resources.add(openRedis(config.redis, 'worker', log), closeRedis);
     return createBroadcaster({ pool: db.pool, publisher, prefix: config.redis.prefix, log });

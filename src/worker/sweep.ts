@@ -5,7 +5,7 @@ import { retentionCutoff } from '../domain/time.ts';
 import type { Plans } from '../plans.ts';
 import type { UserPlan } from '../redis/plan-copies.ts';
 import {
-  forgetBatches,
+  removeBatches,
   listExpired,
   listOldBatches,
   listOldestEntries,
@@ -17,12 +17,12 @@ import {
   type OldestEntry,
 } from '../store/retention.ts';
 
-/** Rows that one statement deletes at most. */
+/** Maximum number of rows that one statement deletes. */
 const CHUNK_ROWS = 1_000;
 const ENDPOINTS_AT_ONCE = 200;
 const REST_FACTOR = 3;
 
-/** So long after it was stored a batch whose job is gone does not come back, not even with a restored Redis. */
+/** After this time a batch without a job does not come back, not even with a restored Redis. */
 const LEDGER_KEEP_SECONDS = 7 * 86_400;
 
 const FIRST_KEY = Buffer.alloc(16);
@@ -34,41 +34,39 @@ export interface SweepOptions {
   now: number;
   /** How long an expired endpoint stays readable, in milliseconds. */
   expiredGraceMs: number;
-  /** Stops captures of an endpoint on all pods, before its row goes. */
+  /** Stops captures of an endpoint on all pods, before its row is removed. */
   stopCaptures: (endpointId: string) => Promise<void>;
-  /**
-   * Those of the users for whom captures went by another plan than the database's; from now on they go by the latter.
-   */
+  /** Finds users whose plan in Redis differed from the database's; from now on the latter holds. */
   findDisputed: (users: UserPlan[]) => Promise<Set<string>>;
-  /** Those of the batches whose jobs are in the queue, in whatever state: they may be run again. */
+  /** Finds batches whose jobs are in the queue, in any state: they may run again. */
   findQueued: (batchIds: string[]) => Promise<string[]>;
   /** Where the last sweep ran out of time, as the key of an endpoint; kept between sweeps. */
   cursor: { read: () => Promise<Buffer | undefined>; write: (endpointId: Buffer | undefined) => Promise<void> };
-  /** Asked between chunks; what is left stays for the next sweep. */
+  /** Called between chunks; the next sweep continues. */
   isOver: () => boolean;
 }
 
 export interface SweepResult {
-  /** Endpoints removed after their expiry and grace. */
+  /** Expired endpoints that were removed. */
   expired: number;
   /** Entries of deleted endpoints that were removed. */
   purged: number;
   /** Entries past their plan's retention that were removed. */
   retired: number;
-  /** Ledger rows that were forgotten. */
+  /** Ledger rows that were removed. */
   pruned: number;
-  /** Whether nothing was left to do. */
+  /** Whether nothing is left to do. */
   done: boolean;
 }
 
-/** Removes in the background what expiry, deletes and age have made unreachable, in chunks, until `isOver`. */
+/** Removes what expiry, deletes and age have made unreachable, in chunks, until `isOver`. */
 export async function sweep(options: SweepOptions): Promise<SweepResult> {
   const { isOver } = options;
   const result: SweepResult = { expired: 0, purged: 0, retired: 0, pruned: 0, done: false };
   await removeExpiredEndpoints(options, result);
   await purgeDeletedEndpoints(options, result);
   await retireOldEntries(options, result);
-  await forgetOldBatches(options, result);
+  await removeOldBatches(options, result);
   result.done = !isOver();
   return result;
 }
@@ -99,15 +97,15 @@ async function purgeDeletedEndpoints({ db, isOver }: SweepOptions, result: Sweep
     ids = await listPurges(db, ENDPOINTS_AT_ONCE)
   ) {
     for (const id of ids) {
-      result.purged += await inChunks(isOver, (last) => purgeChunk(db, id, last, CHUNK_ROWS));
+      result.purged += await deleteInChunks(isOver, (last) => purgeChunk(db, id, last, CHUNK_ROWS));
       if (isOver()) return;
     }
   }
 }
 
 /**
- * Goes round all endpoints in key order; where time runs out, the next sweep goes on from there. Nothing goes of a user
- * whose plan was in dispute: the database decides, but the user's next token may settle it before the next sweep.
+ * Visits all endpoints in key order; the next sweep continues where time runs out. Skips users whose plan was in
+ * dispute: the database decides, but the user's next token may change it before the next sweep.
  */
 async function retireOldEntries(options: SweepOptions, result: SweepResult): Promise<void> {
   const { db, cursor, isOver, findDisputed } = options;
@@ -123,7 +121,7 @@ async function retireOldEntries(options: SweepOptions, result: SweepResult): Pro
     for (const entry of page) {
       const before = due.get(entry);
       if (before !== undefined && !disputed.has(entry.userId)) {
-        result.retired += await inChunks(isOver, (last) =>
+        result.retired += await deleteInChunks(isOver, (last) =>
           retireChunk(db, { endpointId: entry.endpointId, before }, last, CHUNK_ROWS),
         );
       }
@@ -134,11 +132,11 @@ async function retireOldEntries(options: SweepOptions, result: SweepResult): Pro
   await cursor.write(undefined);
 }
 
-/** Those with entries past retention, and the instant before which these came. */
+/** The endpoints with entries past retention, and the cutoff of each. */
 function findDue(page: readonly OldestEntry[], { plans, now }: SweepOptions): Map<OldestEntry, number> {
   const due = new Map<OldestEntry, number>();
   for (const entry of page) {
-    // A plan that is not configured any more retires nothing: that would not come back.
+    // A plan that is not configured any more retires nothing, because that could not be undone.
     const cutoff = retentionCutoff(plans.get(entry.plan)?.retentionDays ?? null, now);
     if (cutoff !== null && entry.oldest !== null && Buffer.compare(entry.oldest, idToBytes(firstIdAt(cutoff))) < 0)
       due.set(entry, cutoff);
@@ -146,24 +144,27 @@ function findDue(page: readonly OldestEntry[], { plans, now }: SweepOptions): Ma
   return due;
 }
 
-/** By when they were stored, not minted: a job may wait in the queue, or among the failed, for any time. */
-async function forgetOldBatches({ db, findQueued, isOver }: SweepOptions, result: SweepResult): Promise<void> {
+/** By the time of storing, because a job may wait for any time, in the queue or after a failure. */
+async function removeOldBatches({ db, findQueued, isOver }: SweepOptions, result: SweepResult): Promise<void> {
   let kept = 0;
-  result.pruned = await inChunks(isOver, async (last) => {
+  result.pruned = await deleteInChunks(isOver, async (last) => {
     const ids = await listOldBatches(db, LEDGER_KEEP_SECONDS, CHUNK_ROWS, kept);
     const queued = new Set(await findQueued(ids));
     const forgotten = ids.filter((id) => !queued.has(id));
-    await forgetBatches(db, forgotten);
+    await removeBatches(db, forgotten);
     kept += queued.size;
     return { deleted: forgotten.length, last, full: ids.length === CHUNK_ROWS };
   });
 }
 
 /**
- * Repeats a chunked delete until a chunk is not full, or time is over. Returns how many rows went.
- * Between chunks it rests three times as long as the last one took: captures and reads come first.
+ * Repeats a chunked delete until a chunk is not full, or `isOver`; returns the number of rows. Between chunks it pauses
+ * for three times as long as the last one took: captures and reads come first.
  */
-async function inChunks(isOver: () => boolean, deleteChunk: (after: Buffer) => Promise<DeletedChunk>): Promise<number> {
+async function deleteInChunks(
+  isOver: () => boolean,
+  deleteChunk: (after: Buffer) => Promise<DeletedChunk>,
+): Promise<number> {
   let total = 0;
   let last: Buffer = FIRST_KEY;
   while (!isOver()) {

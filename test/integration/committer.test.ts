@@ -94,7 +94,7 @@ describe('a job that runs again, while the database does not say where its captu
   const hideEntries = (): Promise<unknown> => environment.db.knex.raw('RENAME TABLE requests TO hidden');
   const showEntries = (): Promise<unknown> => environment.db.knex.raw('RENAME TABLE hidden TO requests');
   afterEach(() => environment.db.knex.schema.hasTable('hidden').then((hidden) => hidden && showEntries()));
-  const NO_ANSWER = 'The database did not tell the places of stored captures; trying again';
+  const NO_ANSWER = 'The database did not return the sequence of stored captures; trying again';
 
   async function storedJob() {
     const job = await addJob();

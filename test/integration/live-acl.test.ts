@@ -36,7 +36,7 @@ test('a worker that may neither listen nor publish stores what it is given', asy
   await environment.drained();
   expect((await client(url, mintToken('ann')).list(id)).body.total).toBe(5);
   expect(await environment.queue.getFailedCount()).toBe(0);
-  await eventually(() => worker.log.some(({ msg }) => /not shown live.*ACL/.test(String(msg))));
+  await eventually(() => worker.log.some(({ msg }) => /not published as live events.*ACL/.test(String(msg))));
   expect(await worker.end()).toBe(0);
 });
 

@@ -41,8 +41,8 @@ test.each(TEXTS)('what waits for a client is counted in bytes: %s', async (_name
   const { conn: sent, live: sending } = await connection();
   const writesUntilCut = (conn: Conn, live: LiveConnection): number => {
     let writes = 0;
-    for (; live.cutFor() === undefined && writes < 100; writes += 1) conn.write(text);
-    expect(live.cutFor()).toBe('too_slow');
+    for (; live.closeReason() === undefined && writes < 100; writes += 1) conn.write(text);
+    expect(live.closeReason()).toBe('too_slow');
     return writes;
   };
   // Two make more than the bound; the first that is sent does not wait.

@@ -67,7 +67,7 @@ test('a user has so many connections to one process and no more, until one of th
   const { message, data } = await refusedHandshake(url, token);
   expect([message, data?.error]).toEqual([
     'too many connections',
-    'You have 3 connections here, and no more are allowed',
+    'You have 3 connections to this process, which is the maximum',
   ]);
   await connectClient(url, mintToken(`other-${user}`));
   first?.socket.disconnect();

@@ -223,13 +223,13 @@ test.each([
     'migrate',
     'nobody is there',
     { MYSQL_HOST: '127.0.0.1', MYSQL_PORT: '1' },
-    /^The database at 127\.0\.0\.1:1 can't be used: connect ECONNREFUSED .*MYSQL_URL, or MYSQL_HOST/,
+    /^The database at 127\.0\.0\.1:1 cannot be used: connect ECONNREFUSED .*MYSQL_URL, or MYSQL_HOST, MYSQL_PORT, MYSQL_USER, MYSQL_PASSWORD and MYSQL_DATABASE\./,
   ],
   [
     'dead-letters list',
     'the password is wrong',
     { MYSQL_PASSWORD: 'wrong' },
-    /^The database at .* can't be used: Access denied for user .*MYSQL_URL, or MYSQL_HOST/,
+    /^The database at .* cannot be used: Access denied for user .*MYSQL_URL, or MYSQL_HOST, MYSQL_PORT, MYSQL_USER, MYSQL_PASSWORD and MYSQL_DATABASE\./,
   ],
 ])('%s says what to do where %s', async (command, _why, wrong, message) => {
   const child = spawn(process.execPath, ['src/main.ts', ...command.split(' ')], {

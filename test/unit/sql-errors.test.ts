@@ -3,11 +3,11 @@ import {
   codeOf,
   isConnectionError,
   isDatabaseError,
-  isMisdirected,
+  isSetupError,
   isRefusedAccess,
   isRefusedData,
   isUnavailable,
-  mayBeTheData,
+  mayBeDataError,
 } from '../../src/store/sql-errors.ts';
 
 const error = (message: string, fields: object): Error => Object.assign(new Error(message), fields);
@@ -30,7 +30,7 @@ describe('an outage, never the data', () => {
     error('read only', { code: 'ER_OPTION_PREVENTS_STATEMENT', errno: 1290, sqlState: 'HY000' }),
     error('disk full', { code: 'ER_RECORD_FILE_FULL', errno: 1114, sqlState: 'HY000' }),
   ])('%s', (outage) => {
-    expect([isDatabaseError(outage), isUnavailable(outage), isRefusedData(outage), mayBeTheData(outage)]).toEqual([
+    expect([isDatabaseError(outage), isUnavailable(outage), isRefusedData(outage), mayBeDataError(outage)]).toEqual([
       true,
       true,
       false,
@@ -52,7 +52,7 @@ test.each([
 test('a schema or an account that does not fit is neither, and is waited out', () => {
   for (const sqlState of ['42S02', '42S22', '42000', '28000']) {
     const misfit = error('misfit', { code: 'ER_NO_SUCH_TABLE', errno: 1146, sqlState });
-    expect([isDatabaseError(misfit), isRefusedData(misfit), mayBeTheData(misfit)]).toEqual([true, false, false]);
+    expect([isDatabaseError(misfit), isRefusedData(misfit), mayBeDataError(misfit)]).toEqual([true, false, false]);
   }
 });
 
@@ -72,7 +72,7 @@ describe('none of the database', () => {
     undefined,
   ])('%s', (other) => {
     expect([isDatabaseError(other), isUnavailable(other), isRefusedData(other)]).toEqual([false, false, false]);
-    expect([isConnectionError(other), mayBeTheData(other)]).toEqual([false, false]);
+    expect([isConnectionError(other), mayBeDataError(other)]).toEqual([false, false]);
   });
 });
 
@@ -83,12 +83,12 @@ test.each([
   error('no TLS', { code: 'HANDSHAKE_NO_SSL_SUPPORT', fatal: true }),
   error('certificate', { code: 'HANDSHAKE_SSL_ERROR', fatal: true }),
 ])('refused access, which does not pass by itself: %s', (refusal) => {
-  expect([isRefusedAccess(refusal), isMisdirected(refusal)]).toEqual([true, true]);
+  expect([isRefusedAccess(refusal), isSetupError(refusal)]).toEqual([true, true]);
 });
 
 test('a server that is not there refuses nothing', () => {
   const outage = error('connect ECONNREFUSED', { code: 'ECONNREFUSED', fatal: true });
-  expect([isRefusedAccess(outage), isMisdirected(outage)]).toEqual([false, true]);
+  expect([isRefusedAccess(outage), isSetupError(outage)]).toEqual([false, true]);
 });
 
 test('a violated constraint of MariaDB has its own name, not the one that MySQL gives its number', () => {

@@ -3,13 +3,15 @@ import { describeError, type Log } from '../../log.ts';
 import { fetchKeySet, type KeySet } from './key-set.ts';
 import type { VerificationKey } from './verification-key.ts';
 
-/** Age of keys while their server answers: with the re-check of sockets, a withdrawn key is out within a minute. */
+/**
+ * Maximum age of keys while their server answers: with the re-check of sockets, a withdrawn key is out within a minute.
+ */
 export const FRESH_MS = 30_000;
 
-/** Between two requests to a key server that failed, or that did not know a key. */
+/** Pause between two requests to a key server after a failure or an unknown key. */
 const COOL_DOWN_MS = 10_000;
 
-/** Skipped entries that are named in a line of the log. */
+/** Skipped entries that one log line names. */
 const MAX_LOGGED = 20;
 
 /**
@@ -18,43 +20,44 @@ const MAX_LOGGED = 20;
  */
 export type KeySource = (kid: string | undefined) => Promise<VerificationKey | undefined>;
 
-/** Keys of a JSON Web Key Set that is asked for again and again. */
+/** Keys of a JSON Web Key Set that is fetched at intervals. */
 export interface JwksSource {
   find: KeySource;
-  /** Asks for the keys, once at a time; never fails. To be called more often than keys get old. */
+  /** Fetches the keys, one request at a time; never fails. Must be called more often than keys become stale. */
   refresh: () => Promise<void>;
 }
 
 /**
- * A known key is found at once, whatever the key server does; while it fails the keys that it last
- * gave stay good. An unknown `kid` may be a new key and waits for a request, of which there is at most
- * one in ten seconds.
- *
+ * A known key is found at once, whatever the state of the key server; while that fails, its last keys stay valid. An
+ * unknown `kid` may be a new key and waits for a request, of which there is at most one in ten seconds.
  * @param now clock in Unix milliseconds
  */
 export function createJwksSource(url: string, log: Log, now: () => number): JwksSource {
   let keys: KeySet['keys'] | undefined;
-  let keysAskedAt = -Infinity;
-  let lastAskedAt = -Infinity;
+  let keysFetchedAt = -Infinity;
+  let lastFetchAt = -Infinity;
   let failing = false;
   let skippedBefore = '';
   let fetching: Promise<void> | undefined;
 
   async function fetchKeys(): Promise<void> {
-    lastAskedAt = now();
+    lastFetchAt = now();
     try {
       const set = await fetchKeySet(url);
       keys = set.keys;
-      keysAskedAt = lastAskedAt;
+      keysFetchedAt = lastFetchAt;
       failing = false;
       logSkipped(set.skipped);
     } catch (error) {
       failing = true;
-      log.warn({ error: describeError(error), keysKept: keys?.size ?? 0 }, 'The key server gave no keys');
+      log.warn(
+        { error: describeError(error), keysKept: keys?.size ?? 0 },
+        'Keys could not be fetched from the key server',
+      );
     }
   }
 
-  /** Once, and again when there are others. */
+  /** Logs the same entries only once in a row. */
   function logSkipped(skipped: string[]): void {
     const text = skipped.join();
     const isNew = text !== '' && text !== skippedBefore;
@@ -69,20 +72,20 @@ export function createJwksSource(url: string, log: Log, now: () => number): Jwks
     return fetching;
   }
 
-  /** The same for a token: it has the server asked not so soon after another. */
-  function ask(): Promise<void> {
-    return fetching === undefined && now() - lastAskedAt < COOL_DOWN_MS ? Promise.resolve() : refresh();
+  /** For a token: does not repeat a recent request. */
+  function refreshUnlessRecent(): Promise<void> {
+    return fetching === undefined && now() - lastFetchAt < COOL_DOWN_MS ? Promise.resolve() : refresh();
   }
 
-  const isOld = (): boolean => now() - keysAskedAt > FRESH_MS;
+  const isStale = (): boolean => now() - keysFetchedAt > FRESH_MS;
   return {
     refresh,
     async find(kid) {
-      // They get old only where their server fails, or where this process stood still.
-      if (isOld() && !failing) await ask();
-      if (keys?.has(kid) !== true) await ask();
-      else if (isOld()) void ask();
-      if (keys === undefined) throw unavailable('Tokens cannot be checked: the key server is not reachable');
+      // Keys are stale only where their server fails, or where this process was suspended.
+      if (isStale() && !failing) await refreshUnlessRecent();
+      if (keys?.has(kid) !== true) await refreshUnlessRecent();
+      else if (isStale()) void refreshUnlessRecent();
+      if (keys === undefined) throw unavailable('Tokens cannot be checked: the key server is unreachable');
       return keys.get(kid);
     },
   };

@@ -1,22 +1,22 @@
 import { createPublicKey } from 'node:crypto';
-import { shown } from '../http/errors.ts';
+import { printable } from '../http/errors.ts';
 import { verificationKey, type VerificationKey } from './verification-key.ts';
 
-/** From the request to the last byte of the answer. */
+/** From the request to the last byte of the response. */
 const FETCH_TIMEOUT_MS = 3_000;
 const MAX_BYTES = 512 * 1024;
 
-/** What jsonwebtoken takes for an RSA key (RFC 7518, section 3.3). */
+/** The minimum that jsonwebtoken accepts (RFC 7518, section 3.3). */
 const MIN_RSA_BITS = 2_048;
 
-/** A JSON Web Key Set (RFC 7517), as far as tokens can be checked with it. */
+/** The part of a JSON Web Key Set (RFC 7517) that can verify tokens. */
 export interface KeySet {
   keys: Map<string | undefined, VerificationKey>;
-  /** The other entries, and why they are left out. */
+  /** The other entries, each with the reason. */
   skipped: string[];
 }
 
-/** @throws Error when no key set comes in time; one without any usable key is one all the same */
+/** @throws Error when no key set arrives in time; a set without usable keys is no error */
 export async function fetchKeySet(url: string): Promise<KeySet> {
   const set = JSON.parse(await fetchText(url)) as { keys?: unknown } | null;
   if (!Array.isArray(set?.keys)) throw new Error('The answer is not a JSON Web Key Set');
@@ -25,7 +25,7 @@ export async function fetchKeySet(url: string): Promise<KeySet> {
 
 async function fetchText(url: string): Promise<string> {
   const signal = AbortSignal.timeout(FETCH_TIMEOUT_MS);
-  // fetch hides what happened behind "fetch failed".
+  // fetch hides the cause behind "fetch failed".
   const response = await fetch(url, { signal, redirect: 'error' }).catch((error: Error) => {
     throw error.cause ?? error;
   });
@@ -51,17 +51,17 @@ function readKeySet(entries: unknown[]): KeySet {
     try {
       usable.push([typeof kid === 'string' ? kid : undefined, readKey(entry)]);
     } catch (error) {
-      skipped.push(`${typeof kid === 'string' ? shown(kid) : `entry ${i}`}: ${(error as Error).message}`);
+      skipped.push(`${typeof kid === 'string' ? printable(kid) : `entry ${i}`}: ${(error as Error).message}`);
     }
   }
   const keys = new Map(usable);
   const [only] = usable;
-  // A token without `kid` is for the only key, where there is but one.
+  // A token without `kid` can only mean a single key.
   if (only !== undefined && usable.length === 1) keys.set(undefined, only[1]);
   return { keys, skipped };
 }
 
-/** @throws Error that says why no token can be checked with it */
+/** @throws Error with the reason why the entry cannot verify tokens */
 function readKey(entry: unknown): VerificationKey {
   if (typeof entry !== 'object' || entry === null) throw new Error('it is not an object');
   const { kty, use, key_ops: operations, alg } = entry as Record<string, unknown>;

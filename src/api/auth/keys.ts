@@ -4,7 +4,7 @@ import type { Log } from '../../log.ts';
 import { createJwksSource, type KeySource } from './jwks-source.ts';
 import { verificationKey } from './verification-key.ts';
 
-/** Between two requests for the keys of a key server, so that they are never older than `FRESH_MS` while it answers. */
+/** Interval of key requests, shorter than `FRESH_MS`. */
 const REFRESH_MS = 20_000;
 
 export interface Keys {
@@ -12,7 +12,7 @@ export interface Keys {
   close: () => void;
 }
 
-/** The one source that is configured. */
+/** Opens the key source that is configured. */
 export function openKeys({ secret, publicKey, jwksUrl }: JwtConfig, log: Log, refreshMs = REFRESH_MS): Keys {
   if (jwksUrl !== '') {
     const { find, refresh } = createJwksSource(jwksUrl, log, Date.now);
@@ -21,7 +21,7 @@ export function openKeys({ secret, publicKey, jwksUrl }: JwtConfig, log: Log, re
     timer.unref();
     return { find, close: () => clearInterval(timer) };
   }
-  // A KeyObject: jsonwebtoken parses a key in text anew for every token.
+  // As a KeyObject: jsonwebtoken parses a textual key again for every token.
   const fixed =
     publicKey === ''
       ? { key: createSecretKey(Buffer.from(secret, 'utf8')), algorithms: ['HS256' as const] }

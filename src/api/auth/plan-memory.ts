@@ -11,13 +11,13 @@ export interface PlanMemoryOptions {
 
 type RememberPlan = (userId: string, plan: string) => Promise<void>;
 
-/** Redis did not confirm that it has no copy of the plan any more. */
+/** Redis did not confirm the removal of its copy of the plan. */
 class CopyNotRemoved extends Error {}
 
 /**
- * Remembers with the user which plan its token names, as captures carry no token. Redis' copy is removed under the
- * lock on the user's row, before the commit: the two can't disagree, whatever breaks, and of two tokens with different
- * plans the later one holds. Without Redis nothing is written, and the next request remembers the plan.
+ * Saves the plan that a user's token names, because captures carry no token. Redis' copy is removed under the lock on
+ * the user's row, before the commit, so the two cannot disagree after a failure, and of two tokens with different plans
+ * the later one wins. Without Redis nothing is written, and the next request tries again.
  */
 export function createPlanMemory({ db, endpoints, log }: PlanMemoryOptions): RememberPlan {
   return async (userId, plan) => {
@@ -33,10 +33,10 @@ export function createPlanMemory({ db, endpoints, log }: PlanMemoryOptions): Rem
       });
     } catch (error) {
       if (!(error instanceof CopyNotRemoved)) throw error;
-      return log.warn({ error: describeError(error.cause) }, 'Plan not remembered; the next request tries again');
+      return log.warn({ error: describeError(error.cause) }, 'Plan not saved; the next request tries again');
     }
     await endpoints.finishPlanChange(userId, token, plan).catch((error: unknown) => {
-      log.warn({ error: describeError(error) }, 'Plan not announced; the database is asked for it');
+      log.warn({ error: describeError(error) }, 'Plan not announced; look-ups read it from the database');
     });
   };
 }

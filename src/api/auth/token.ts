@@ -1,7 +1,7 @@
 import jwt from 'jsonwebtoken';
 import type { Context, Next } from 'koa';
 import type { JwtConfig } from '../../config.ts';
-import { forbidden, shown, unauthorized } from '../http/errors.ts';
+import { forbidden, printable, unauthorized } from '../http/errors.ts';
 import type { Plan, Plans } from '../../plans.ts';
 import type { KeySource } from './jwks-source.ts';
 import type { VerificationKey } from './verification-key.ts';
@@ -10,11 +10,11 @@ const CLOCK_TOLERANCE_SECONDS = 5;
 const MAX_TOKEN_LENGTH = 16 * 1024;
 const MAX_SUBJECT_LENGTH = 255;
 
-/** Who is asking, as the token says. */
+/** The caller, as the token states. */
 export interface Principal {
   userId: string;
   plan: Plan;
-  /** End of the token, in Unix milliseconds. */
+  /** Expiry of the token, in Unix milliseconds. */
   expiresAt: number;
 }
 
@@ -23,11 +23,11 @@ export interface AuthOptions {
   keySource: KeySource;
   plans: Plans;
   defaultPlan: string;
-  /** Called for every good token: captures carry none, so that the plan has to be remembered. */
+  /** Called for every valid token: captures carry none, so the plan has to be saved. */
   rememberPlan: (userId: string, plan: string) => Promise<void>;
 }
 
-/** Admits requests with a good bearer token and puts its `Principal` into `ctx.state.principal`. */
+/** Admits requests with a valid bearer token and puts its `Principal` into `ctx.state.principal`. */
 export function authenticate(options: AuthOptions) {
   return async (ctx: Context, next: Next): Promise<void> => {
     const principal = await verifyToken(bearerToken(ctx.get('Authorization')), options);
@@ -42,10 +42,8 @@ export function principal(ctx: Context): Principal {
 }
 
 /**
- * The principal of a token. The key decides on the algorithm, and the token's `kid` only on
- * which of the known keys it is (RFC 8725, section 3.1). A `crit` in its header names extensions
- * that must be understood, and none is; nothing else of the header is looked at.
- *
+ * The principal of a token. The key determines the algorithm; the token's `kid` only selects one of the known keys (RFC
+ * 8725, section 3.1). A `crit` header names extensions that must be understood, and none is; other headers are ignored.
  * @throws HttpError 401, 403 for an unknown plan, 503 when no keys are known
  */
 export async function verifyToken(token: string, options: AuthOptions): Promise<Principal> {
@@ -61,7 +59,7 @@ function bearerToken(header: string): string {
   return token;
 }
 
-/** @throws HttpError 401 for what is no token at all, and for one with extensions (RFC 7515, section 4.1.11) */
+/** @throws HttpError 401 for a malformed token, and for one with extensions (RFC 7515, section 4.1.11) */
 function kidOf(token: string): string | undefined {
   const { kid, crit } = headerOf(token);
   if (crit !== undefined || (kid !== undefined && typeof kid !== 'string')) throw unauthorized();
@@ -72,14 +70,14 @@ function kidOf(token: string): string | undefined {
 function headerOf(token: string): Record<string, unknown> {
   if (token.length > MAX_TOKEN_LENGTH) throw unauthorized();
   try {
-    // The library parses the payload too, and throws what JSON.parse does.
+    // The library parses the payload too, and throws the errors of JSON.parse.
     const header: unknown = jwt.decode(token, { complete: true })?.header;
     if (typeof header === 'object' && header !== null) return header as Record<string, unknown>;
   } catch {}
   throw unauthorized();
 }
 
-/** @throws HttpError 401; with a description only when the signature was right */
+/** @throws HttpError 401; with a description only when the signature was valid */
 function verify(token: string, { key, algorithms }: VerificationKey, { issuer, audience }: JwtConfig): jwt.JwtPayload {
   try {
     const claims = jwt.verify(token, key, {
@@ -92,10 +90,10 @@ function verify(token: string, { key, algorithms }: VerificationKey, { issuer, a
   } catch (error) {
     if (error instanceof jwt.TokenExpiredError) throw unauthorized('The token has expired');
     if (error instanceof jwt.NotBeforeError) throw unauthorized('The token is not valid yet');
-    // jsonwebtoken looks at these claims after the signature.
+    // jsonwebtoken checks these claims after the signature.
     if (error instanceof Error && /^jwt (issuer|audience) invalid/.test(error.message)) {
       throw unauthorized(
-        `The ${error.message.includes('issuer') ? 'iss' : 'aud'} claim is not the one that is asked for here`,
+        `The ${error.message.includes('issuer') ? 'iss' : 'aud'} claim is not the one that is required here`,
       );
     }
   }
@@ -112,7 +110,7 @@ function principalOf(claims: jwt.JwtPayload, { plans, defaultPlan, jwt: { planCl
   }
   const plan = typeof planName === 'string' ? plans.get(planName) : undefined;
   if (plan === undefined) {
-    throw forbidden(`The plan ${shown(JSON.stringify(planName))} of your token is not known here`);
+    throw forbidden(`The plan ${printable(JSON.stringify(planName))} of your token is not known here`);
   }
   return { userId: sub, plan, expiresAt: exp * 1_000 };
 }

@@ -1,13 +1,13 @@
 import type { KeyObject } from 'node:crypto';
 import type { Algorithm } from 'jsonwebtoken';
 
-/** A key and the algorithms that it may be used with; a token has no say in either. */
+/** A key and the algorithms that it may be used with; a token decides neither. */
 export interface VerificationKey {
   key: KeyObject;
   algorithms: Algorithm[];
 }
 
-/** Pins the algorithms by the kind of the key (RFC 8725, section 3.1), and by its own `alg` where it has one. */
+/** Pins the algorithms by the type of the key (RFC 8725, section 3.1), and by its own `alg` where it has one. */
 export function verificationKey(key: KeyObject, alg?: unknown): VerificationKey {
   const algorithms = algorithmsOf(key);
   return { key, algorithms: alg === undefined ? algorithms : algorithms.filter((name) => name === alg) };

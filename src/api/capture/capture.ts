@@ -14,7 +14,7 @@ import type { Intake } from './intake.ts';
 import type { Refuse } from './refusals.ts';
 import { senderAddress } from '../http/sender-address.ts';
 
-/** Slack's challenges have some 50 characters; the request that carries one is small. */
+/** Slack's challenges have about 50 characters, in a small request. */
 const MAX_CHALLENGE_LENGTH = 256;
 const MAX_CHALLENGE_BODY_BYTES = 8 * 1024;
 
@@ -23,7 +23,7 @@ export interface CaptureOptions {
   intake: Intake;
   /** Memory for bodies of captures. */
   captureBodies: ByteBudget;
-  /** Says when Redis is too full to take captures. */
+  /** Reports when Redis is too full for captures. */
   memory: MemoryWatch;
   plans: Plans;
   trustProxyHops: number;
@@ -32,8 +32,8 @@ export interface CaptureOptions {
 }
 
 /**
- * Captures any request to `/h/<id or alias>` and everything below it.
- * It stands before the router, because a capture needs none of what management routes need.
+ * Captures any request to `/h/<id or alias>` and below. Runs before the router: a capture needs no management
+ * middleware.
  */
 export function capture(options: CaptureOptions): Middleware {
   const { captures, receiptSeconds } = options.metrics;
@@ -50,7 +50,7 @@ export function capture(options: CaptureOptions): Middleware {
       throw error;
     }
     captures.accepted.inc();
-    // Koa writes the receipt in this same turn of the event loop.
+    // Koa writes the receipt in this turn of the event loop.
     receiptSeconds.observe((performance.now() - start) / 1000);
   };
 
@@ -60,7 +60,7 @@ export function capture(options: CaptureOptions): Middleware {
     const holding = options.captureBodies.open({ userId, endpointId });
     try {
       const body = await receiveBody(ctx, maxRequestSize(planOf(options, plan)), holding);
-      // Anew: while the body came in, the endpoint may have been deleted, and its plan changed.
+      // Repeated: while the body arrived, the endpoint may have been deleted, or its plan changed.
       const endpoint = await findTarget(options, keyOf(target));
       const id = newTimeOrderedId();
       const captured = {
@@ -90,7 +90,7 @@ export function capture(options: CaptureOptions): Middleware {
   }
 }
 
-/** Everything that is no error of ours is answered with a 5xx, see `error-handler.ts`. */
+/** Errors that are not HTTP errors are answered with a 5xx, see `error-handler.ts`. */
 export function outcomeOf(error: unknown): CaptureOutcome {
   if (error instanceof SenderGone) return 'aborted';
   const status = isHttpError(error) ? error.status : 500;
@@ -109,7 +109,7 @@ function keyOf(target: string): string {
   return isUuid(key) ? key.toLowerCase() : key;
 }
 
-/** @throws HttpError 404, 410, or 503 when nothing can be taken now */
+/** @throws HttpError 404, 410, or 503 when no capture can be accepted now */
 async function findTarget({ endpoints, memory, refuse }: CaptureOptions, key: string): Promise<CachedTarget> {
   let endpoint: CachedTarget | undefined;
   try {
@@ -125,7 +125,7 @@ async function findTarget({ endpoints, memory, refuse }: CaptureOptions, key: st
   return endpoint;
 }
 
-/** @throws HttpError 503 when this process has not been told of the owner's plan */
+/** @throws HttpError 503 when this process is not configured with the owner's plan */
 function planOf({ plans, refuse }: CaptureOptions, name: string): Plan {
   const plan = plans.get(name);
   if (plan === undefined) throw refuse('plan');
@@ -138,7 +138,7 @@ function allowEverything(ctx: Context): void {
   ctx.set('Access-Control-Max-Age', '600');
 }
 
-/** Slack asks a new receiver to echo a challenge (https://docs.slack.dev/reference/events/url_verification). */
+/** Slack expects a new receiver to echo a challenge (https://docs.slack.dev/reference/events/url_verification). */
 function challengeOf(body: Buffer): { challenge?: string } {
   if (body.length > MAX_CHALLENGE_BODY_BYTES || !body.includes('url_verification')) return {};
   try {

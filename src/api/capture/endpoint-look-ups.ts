@@ -4,42 +4,42 @@ import { DeadlineExceeded, withDeadline } from '../../deadline.ts';
 import { createGroupCommit } from '../../group-commit.ts';
 import type { CaptureTarget } from '../../store/endpoints.ts';
 
-/** How long a capture waits for the database where Redis doesn't know its endpoint. */
+/** How long a capture waits for the database where Redis has no copy of its endpoint. */
 const LOOK_UP_TIMEOUT_MS = 1_000;
 
-/** Keys that one statement looks up at most. */
+/** Maximum number of keys in one statement. */
 const STATEMENT_MAX_KEYS = 500;
 
-/** Connections that look-ups hold at most, of the pool that they share with the management routes. */
+/** Maximum number of connections for look-ups, of the pool that the management routes share. */
 const MAX_CONNECTIONS = 2;
 
-/** Look-ups that wait at most; more are refused at once. */
+/** Maximum number of waiting look-ups; more are refused at once. */
 const MAX_WAITING = 5_000;
 
-/** So long a process remembers that the database knew nothing of a key; Redis, asked before, knows new endpoints. */
+/** How long a process remembers that a key is unknown to the database; new endpoints are found in Redis first. */
 const UNKNOWN_TTL_MS = 2_000;
 const UNKNOWN_MAX = 20_000;
 
-/** The database had too much to do for others. */
+/** The database is too busy with other look-ups. */
 export class TooManyLookUps extends DeadlineExceeded {}
 
-/** Runs what captures ask the database, with a time limit. */
-export type LookUpLimit = <T>(ask: () => Promise<T>) => Promise<T>;
+/** Runs a query for captures, with a time limit. */
+export type LookUpLimit = <T>(query: () => Promise<T>) => Promise<T>;
 
 /**
- * Leaves most connections of a pool to the management routes. A look-up that is given up still holds its connection
- * until it ends; one whose time is over before its turn does not begin.
+ * Leaves most connections of a pool to the management routes. A look-up that timed out still holds its connection until
+ * it ends; one that timed out before its turn does not start.
  */
 export function limitLookUps(poolSize: number): LookUpLimit {
   const limit = pLimit(lookUpConnections(poolSize));
-  return async (ask) => {
+  return async (query) => {
     if (limit.pendingCount >= MAX_WAITING) throw new TooManyLookUps('too many look-ups wait');
     const end = performance.now() + LOOK_UP_TIMEOUT_MS;
     return withDeadline(
       LOOK_UP_TIMEOUT_MS,
       limit(async () => {
         if (performance.now() >= end) throw new TooManyLookUps('the turn of this look-up came too late');
-        return ask();
+        return query();
       }),
     );
   };
@@ -56,16 +56,15 @@ export interface LookUpOptions {
 }
 
 /**
- * A function that asks the database for the endpoint behind an id or alias. Senders need no token, so that they may
- * ask for as many as they like: what arrives while a statement is under way shares the next one, a key that many ask
- * for is asked for once, and management routes keep most of the connections.
- *
- * The function throws when the database does not answer in time.
+ * Returns a function that finds an endpoint by id or alias in the database. Senders need no token and may query any
+ * number of keys: keys that arrive while a statement runs share the next one, a key is queried once for all its
+ * senders, and management routes keep most of the connections. The function throws when the database does not answer in
+ * time.
  */
 export function createEndpointLookUps(options: LookUpOptions): (key: string) => Promise<CaptureTarget | undefined> {
   const { poolSize, findTargets } = options;
   const unknown = new LRUCache<string, true>({ max: UNKNOWN_MAX, ttl: UNKNOWN_TTL_MS });
-  const asked = new Map<string, Promise<CaptureTarget | undefined>>();
+  const pending = new Map<string, Promise<CaptureTarget | undefined>>();
   const limited = limitLookUps(poolSize);
   const group = createGroupCommit<string, CaptureTarget | undefined>({
     maxItems: STATEMENT_MAX_KEYS,
@@ -79,18 +78,18 @@ export function createEndpointLookUps(options: LookUpOptions): (key: string) => 
     },
   });
 
-  function ask(key: string): Promise<CaptureTarget | undefined> {
-    const known = asked.get(key);
-    if (known !== undefined) return known;
-    if (asked.size >= MAX_WAITING) throw new TooManyLookUps('too many look-ups wait');
-    const answer = group.submit(key).finally(() => asked.delete(key));
-    asked.set(key, answer);
+  function lookUp(key: string): Promise<CaptureTarget | undefined> {
+    const running = pending.get(key);
+    if (running !== undefined) return running;
+    if (pending.size >= MAX_WAITING) throw new TooManyLookUps('too many look-ups wait');
+    const answer = group.submit(key).finally(() => pending.delete(key));
+    pending.set(key, answer);
     return answer;
   }
 
   return async (key) => {
     if (unknown.has(key)) return undefined;
-    const target = await withDeadline(LOOK_UP_TIMEOUT_MS, ask(key));
+    const target = await withDeadline(LOOK_UP_TIMEOUT_MS, lookUp(key));
     if (target === undefined) unknown.set(key, true);
     return target;
   };

@@ -15,24 +15,21 @@ const BATCH_MAX_CAPTURES = 256;
 const BATCH_MAX_BYTES = 512 * 1024;
 const MAX_OVERLAPPING_FLUSHES = 4;
 
-/**
- * Large captures go one by one, as many at a time as these bytes hold: each waits in Redis for those before it, within
- * its time-out.
- */
+/** Large captures are enqueued one by one, up to so many bytes at a time: in Redis each waits for those before it. */
 const LARGE_BYTES_IN_FLIGHT = 32 * 1024 * 1024;
 
-/** With the time-outs of what comes before and after, a refusal is there within 2.5 s. */
+/** Together with the time-outs before and after, a refusal is sent within 2.5 s. */
 const MAX_WAIT_MS = 500;
 
-/** Large ones wait longer for their turn, and are answered in time whatever comes after it. */
+/** Large captures wait longer for their turn; their answer has a deadline of its own. */
 const LARGE_MAX_WAIT_MS = 1_800;
 const LARGE_ANSWER_MS = 2_500;
 
 export interface Intake {
   /**
-   * Resolves when the capture is kept.
-   * @param dailyCap of its owner's plan; null = unlimited
-   * @throws HttpError 429 over the cap, 503 when nothing can be promised
+   * /** Resolves when the capture is stored durably.
+   * @param dailyCap of the owner's plan; null = unlimited
+   * @throws HttpError 429 over the cap, 503 when storing cannot be promised
    */
   submit(capture: CapturedRequest, dailyCap: number | null): Promise<void>;
   /** Resolves when every submitted capture is answered. */
@@ -42,7 +39,7 @@ export interface Intake {
 export interface IntakeOptions {
   quota: Quota;
   enqueue: Record<CaptureQueueName, (batch: EnqueuedBatch) => Promise<void>>;
-  /** Removes what a large capture may have left in Redis when its job was refused. */
+  /** Removes what a large capture may have left in Redis after its job was refused. */
   discardLarge: (batchId: string) => Promise<void>;
   metrics: ApiMetrics;
   refuse: Refuse;
@@ -53,7 +50,7 @@ interface Submitted {
   dailyCap: number | null;
 }
 
-/** What is told to a sender over its cap. */
+/** What a sender over its cap is answered. */
 interface OverQuota {
   used: number;
   cap: number;
@@ -69,9 +66,9 @@ export function createIntake({ quota, enqueue, discardLarge, metrics, refuse }: 
       maxInFlight: MAX_OVERLAPPING_FLUSHES,
       maxWaitMs: MAX_WAIT_MS,
       sizeOf: ({ capture }) => encodedSize(capture),
-      flush: (submitted) => keep('capture', submitted),
+      flush: (submitted) => enqueueGranted('capture', submitted),
     }),
-    // By themselves, so that a slow one keeps no small one waiting.
+    // Separate, so that a slow large capture delays no small one.
     'capture-large': createGroupCommit<Submitted, OverQuota | undefined>({
       maxItems: 1,
       maxBytes: LARGE_BYTES_IN_FLIGHT,
@@ -79,20 +76,20 @@ export function createIntake({ quota, enqueue, discardLarge, metrics, refuse }: 
       maxBytesInFlight: LARGE_BYTES_IN_FLIGHT,
       maxWaitMs: LARGE_MAX_WAIT_MS,
       sizeOf: ({ capture }) => capture.body.length,
-      flush: (submitted) => keep('capture-large', submitted),
+      flush: (submitted) => enqueueGranted('capture-large', submitted),
     }),
   };
 
-  async function keep(queue: CaptureQueueName, submitted: Submitted[]): Promise<(OverQuota | undefined)[]> {
+  async function enqueueGranted(queue: CaptureQueueName, submitted: Submitted[]): Promise<(OverQuota | undefined)[]> {
     const id = newTimeOrderedId();
     const reservation = await quota.reserve(id, requestsOf(submitted));
-    const refusals = refuseBeyond(submitted, reservation);
+    const refusals = refusalsOf(submitted, reservation);
     const captures = submitted.filter((_item, i) => refusals[i] === undefined).map(({ capture }) => capture);
     try {
       if (captures.length > 0) await enqueue[queue]({ id, day: reservation.day, captures });
     } catch (error) {
-      // Of an unknown outcome the reservation stays until the reconciler has looked.
-      if (wasRefused(error)) await takeBack(queue, id).catch(() => {});
+      // When the outcome is unknown, the reservation stays for the reconciler.
+      if (wasRefused(error)) await undo(queue, id).catch(() => {});
       throw error;
     }
     quota.settle(id);
@@ -100,8 +97,8 @@ export function createIntake({ quota, enqueue, discardLarge, metrics, refuse }: 
     return refusals;
   }
 
-  /** The body first: while the reservation is there the reconciler looks after both. */
-  async function takeBack(queue: CaptureQueueName, id: string): Promise<void> {
+  /** Removes the body first: as long as the reservation exists, the reconciler cleans up both. */
+  async function undo(queue: CaptureQueueName, id: string): Promise<void> {
     if (queue === 'capture-large') await discardLarge(id);
     await quota.refund(id);
   }
@@ -132,8 +129,8 @@ function requestsOf(submitted: Submitted[]): QuotaRequest[] {
   return [...requests.values()];
 }
 
-/** For each capture what to tell its sender; undefined for the first ones of each user, as many as were granted. */
-function refuseBeyond(submitted: Submitted[], { grants, now }: Reservation): (OverQuota | undefined)[] {
+/** For each capture its refusal; undefined for the first ones of each user, as many as were granted. */
+function refusalsOf(submitted: Submitted[], { grants, now }: Reservation): (OverQuota | undefined)[] {
   const left = new Map([...grants].map(([user, { granted }]) => [user, granted]));
   return submitted.map(({ capture: { userId }, dailyCap }) => {
     const granted = left.get(userId) ?? 0;
@@ -144,7 +141,7 @@ function refuseBeyond(submitted: Submitted[], { grants, now }: Reservation): (Ov
 
 function overQuota({ used, cap, now }: OverQuota): Error {
   const resetAt = nextUtcDay(now);
-  return httpError(429, `The plan allows ${cap} requests a day; it starts again at midnight UTC`, {
+  return httpError(429, `The plan allows ${cap} requests a day; the count is reset at midnight UTC`, {
     body: { dailyRequests: used, dailyRequestsMax: cap, resetAt: new Date(resetAt).toISOString() },
     headers: { 'Retry-After': String(Math.ceil((resetAt - now) / 1000)) },
   });

@@ -2,7 +2,7 @@ import type { Counter } from 'prom-client';
 import { unavailable } from '../http/errors.ts';
 import { refusalLog, type Log } from '../../log.ts';
 
-/** Why a capture that nothing is wrong with is refused with 503, and what its sender is told. */
+/** Why a valid capture is refused with 503, and the message for its sender. */
 const REASONS = {
   lookup: 'The endpoint could not be looked up; send this request again',
   plan: 'The plan of this endpoint is not configured here',
@@ -15,11 +15,11 @@ const REASONS = {
 export type RefusalReason = keyof typeof REASONS;
 export const REFUSAL_REASONS = Object.keys(REASONS) as RefusalReason[];
 
-/** Refuses a capture: counts it and logs it, once in a while for each reason. Returns the HttpError 503 to throw. */
+/** Refuses a capture: counts it, logs it (at intervals, by reason), and returns the HttpError 503 to throw. */
 export type Refuse = (reason: RefusalReason, cause?: unknown) => Error;
 
 export function createRefusals(counter: Counter<'reason'>, log: Log): Refuse {
-  // A counter that appears with its first event hides that event from `rate()`.
+  // `rate()` misses the first event of a counter that did not exist before it.
   for (const reason of REFUSAL_REASONS) counter.inc({ reason }, 0);
   const logs = new Map(REFUSAL_REASONS.map((reason) => [reason, refusalLog(log, reason)]));
   return (reason, cause) => {

@@ -2,32 +2,30 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { httpError, payloadTooLarge, unavailable } from './errors.ts';
 import type { Holding } from './byte-budget.ts';
 
-/** Bytes of a refused body that are read and thrown away, so that the sender gets to read the answer. */
+/** Bytes of a refused body that are read and discarded, so that the sender can read the answer. */
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
 const MAX_DISCARDING_MS = 10_000;
 
 const EMPTY = Buffer.alloc(0);
 
-/** How fast a body has to come in. */
+/** The minimum speed of a body. */
 export interface Pace {
-  /** Until then it may come as it likes. */
+  /** Until then any speed is accepted. */
   deadlineMs: number;
-  /** After that, each such time has to bring so many bytes. */
+  /** After that, each window has to bring this many bytes. */
   windowMs: number;
   windowBytes: number;
 }
 
 export const PACE: Pace = { deadlineMs: 30_000, windowMs: 10_000, windowBytes: 80 * 1024 };
 
-/** The sender went away before its body was complete: nothing is stored, nobody can be answered. */
+/** The sender disconnected before its body was complete: nothing is stored, and no answer can be sent. */
 export class SenderGone extends Error {}
 
 /**
- * Reads a whole body as it is on the wire. Its length stays taken from `holding`:
- * the caller releases it when it is done with the body.
- *
- * @throws HttpError 408 when the body does not keep the pace, 413 over `maxSize` (at once where the length is
- *   declared), 503 when the memory set aside is used up; SenderGone when the sender breaks off
+ * Reads a whole body as it was sent. Its length stays taken from `holding` until the caller releases it.
+ * @throws HttpError 408 when the body is too slow, 413 over `maxSize` (at once where the length is declared), 503 when
+ *   the memory budget is used up; SenderGone when the sender disconnects
  */
 export async function readBody(
   req: IncomingMessage,
@@ -42,27 +40,26 @@ export async function readBody(
     throw payloadTooLarge(maxSize, declared);
   }
   if (declared === 0 || (declared === undefined && req.headers['transfer-encoding'] === undefined)) return EMPTY;
-  // It may have gone while its endpoint was looked up; then no event comes any more.
+  // The sender may have disconnected during the look-up; no further event reports that.
   if (req.destroyed) throw new SenderGone();
-  continueIfAsked(req, res);
+  sendContinueIfExpected(req, res);
   return collect(req, maxSize, holding, pace);
 }
 
 /**
- * Answers `Expect: 100-continue`; only now, because a body that is too large need not be sent at all.
- * HTTP/1.0 knows no interim answers (RFC 9110, section 10.1.1).
+ * Answers `Expect: 100-continue`, as late as possible: a body that is too large need not be sent. HTTP/1.0 has no
+ * interim answers (RFC 9110, section 10.1.1).
  */
-export function continueIfAsked(req: IncomingMessage, res: ServerResponse): void {
+export function sendContinueIfExpected(req: IncomingMessage, res: ServerResponse): void {
   if (/(^|,)\s*100-continue\s*(,|$)/i.test(req.headers.expect ?? '') && req.httpVersion !== '1.0') res.writeContinue();
 }
 
 /**
- * Watches a body that somebody else reads: counts its bytes against `holding` and times them.
- * To be called in the same turn of the event loop as the reading begins.
- *
- * @param fail called at most once: SenderGone when the sender breaks off, HttpError 408 when the body does not keep
- *   the pace, 503 when the memory set aside is used up
- * @returns what ends the watch
+ * Counts the bytes of a body against `holding` and checks its speed, while another function reads it. Must be called in
+ * the turn of the event loop in which the reading begins.
+ * @param fail called at most once: with SenderGone when the sender disconnects, HttpError 408 when the body is too
+ *   slow, 503 when the memory budget is used up
+ * @returns a function that ends the watch
  */
 export function watchBody(
   req: IncomingMessage,
@@ -84,18 +81,18 @@ export function watchBody(
     checked = size;
     timer = setTimeout(check, pace.windowMs);
   }
-  function gone(): void {
+  function onClose(): void {
     end(new SenderGone());
   }
   function stop(): void {
     clearTimeout(timer);
-    req.off('data', count).off('end', stop).off('error', gone).off('close', gone);
+    req.off('data', count).off('end', stop).off('error', onClose).off('close', onClose);
   }
   function end(error: Error): void {
     stop();
     fail(error);
   }
-  req.on('data', count).on('end', stop).on('error', gone).on('close', gone);
+  req.on('data', count).on('end', stop).on('error', onClose).on('close', onClose);
   return stop;
 }
 
@@ -103,7 +100,7 @@ function collect(req: IncomingMessage, maxSize: number, holding: Holding, pace: 
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
-    // Before the watch: a body that is too large is told so, however much memory is left.
+    // Before the watch: a body over the limit gets 413, however much memory is left.
     req.on('data', onData).on('end', onEnd);
     const stopWatch = watchBody(req, holding, refuse, pace);
 
@@ -124,7 +121,7 @@ function collect(req: IncomingMessage, maxSize: number, holding: Holding, pace: 
   });
 }
 
-/** Reads on for a bounded while: closing with unread bytes would reset the connection and lose the answer. */
+/** Reads on within bounds: closing with unread bytes would reset the connection and lose the answer. */
 export function discard(req: IncomingMessage): void {
   let discarded = 0;
   const timer = setTimeout(() => req.destroy(), MAX_DISCARDING_MS);
@@ -140,7 +137,7 @@ function declaredLength(req: IncomingMessage): number | undefined {
   return header === undefined ? undefined : Number(header);
 }
 
-/** The connection goes with the answer, so that the rest of the body is not waited for. */
+/** Closes the connection with the answer, because the rest of the body is not read. */
 function tooSlow(): Error {
   return httpError(408, 'The body did not arrive in time; send it faster than 8 KiB a second', {
     headers: { Connection: 'close' },

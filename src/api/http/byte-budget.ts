@@ -1,31 +1,31 @@
-/** Up to here a body or an answer is small, and finds room that larger ones can't take. */
+/** A body or an answer of at most this size is small, and has reserved memory. */
 const SMALL_BYTES = 64 * 1024;
 
-/** Share of the memory that only small ones get. */
+/** Share of the memory that is reserved for small ones. */
 const SMALL_SHARE = 1 / 16;
 
 /**
- * A user may hold this many times what is still free, and an endpoint this many times what its owner may still take
- * (dynamic thresholds, Choudhury and Hahne 1998): who is alone gets nearly all, and whoever comes next finds room.
+ * A user may hold this many times the free memory, and an endpoint this many times what its owner may still take
+ * (dynamic thresholds, Choudhury and Hahne 1998): a single user gets nearly all, and others still find room.
  */
 const USER_FACTOR = 4;
 const ENDPOINT_FACTOR = 8;
 
-/** Who holds memory; `endpointId` where it is one endpoint's traffic. */
+/** The holder of memory; `endpointId` where it is one endpoint's traffic. */
 export interface Owner {
   userId: string;
   endpointId?: string;
 }
 
-/** What one body, or one answer, holds. */
+/** The memory of one body, or one answer. */
 export interface Holding {
-  /** Takes so many bytes more, or refuses and takes none. */
+  /** Takes this many more bytes, or refuses and takes none. */
   take(bytes: number): boolean;
-  /** Gives everything back; a second call does nothing. */
+  /** Returns all bytes to the budget; a second call has no effect. */
   release(): void;
 }
 
-/** Memory that one process sets aside, shared by all users, in bytes. */
+/** Memory in bytes that one process reserves for all its users. */
 export interface ByteBudget {
   open(owner: Owner): Holding;
   /** Bytes that are held. */
@@ -85,7 +85,7 @@ function createPool(max: number): Pool {
       const free = max - used - bytes;
       if (free < 0) return false;
       const user = (ofUser.get(owner.userId) ?? 0) + bytes;
-      // The only one of its user may take what is there, or a small budget would never let a large body pass.
+      // A user's only body may take what is free; otherwise a small budget would never admit a large one.
       if (user > held + bytes) {
         const room = USER_FACTOR * free - user;
         if (room < 0) return false;
@@ -101,7 +101,7 @@ function createPool(max: number): Pool {
   };
 }
 
-/** Forgets who holds nothing any more. */
+/** Removes entries at zero. */
 function addTo(held: Map<string, number>, key: string, bytes: number): void {
   const sum = (held.get(key) ?? 0) + bytes;
   if (sum === 0) held.delete(key);

@@ -6,22 +6,22 @@ import { isUnavailable } from '../../store/sql-errors.ts';
 import { SenderGone } from './body.ts';
 import { requestIdOf } from './request-log.ts';
 
-/** Renders every error as `{error, …}` and says nothing of what is inside. */
+/** Renders every error as `{error, …}` without internal details. */
 export function errorHandler(log: Log) {
   return async (ctx: Context, next: Next): Promise<void> => {
     try {
       await next();
       if (ctx.status === 404 && ctx.body == null) respond(ctx, 404, 'Not found');
     } catch (error) {
-      // Nobody reads this; the log and the metrics tell a broken-off request from an answered one by it.
+      // The sender cannot read this; by the status, log and metrics distinguish aborted requests from answered ones.
       if (error instanceof SenderGone) return respond(ctx, 400, 'The request broke off');
       const known = translate(error);
       const requestId = requestIdOf(ctx);
       if (known === undefined) {
         log.error({ requestId, method: ctx.method, error: describeError(error) }, 'Unexpected error');
-        return respond(ctx, 500, 'Something went wrong here; the operator finds it in the log');
+        return respond(ctx, 500, 'Something went wrong here; the log of the service has the cause');
       }
-      // Only what is our own trouble: what is wrong with a request may quote it. Captures are too many for a line each.
+      // Only faults of the service: an error about a request may quote it. Captures are too many for a log line each.
       if (known.status >= 500 && requestId !== undefined)
         log.warn({ requestId, status: known.status, error: describeError(error) }, 'Request failed');
       respond(ctx, known.status, known.message, (known as { extras?: ErrorExtras }).extras);
@@ -34,7 +34,7 @@ interface KnownError {
   message: string;
 }
 
-/** Errors of ours as they are, an unreachable database or Redis as 503. */
+/** Our own errors unchanged; an unreachable database or Redis as 503. */
 function translate(error: unknown): KnownError | undefined {
   if (isHttpError(error) && 'extras' in error) return error;
   if (isUnavailable(error) || isRedisDown(error)) return unavailable('The service cannot reach its storage; try again');

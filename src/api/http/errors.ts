@@ -1,9 +1,9 @@
 import createError from 'http-errors';
 
-/** Seconds that a sender is asked to wait after a 503. */
+/** `Retry-After` of a 503. */
 export const RETRY_AFTER_SECONDS = 2;
 
-/** What the error translator (`error-handler.ts`) adds to `{error}` and to the response's headers. */
+/** What `error-handler.ts` adds to `{error}` and to the response's headers. */
 export interface ErrorExtras {
   body?: Record<string, unknown>;
   headers?: Record<string, string>;
@@ -17,7 +17,7 @@ export function forbidden(message: string): createError.HttpError {
   return httpError(403, message);
 }
 
-/** One text for what does not exist, is malformed or belongs to somebody else. */
+/** The same message for what does not exist, is malformed or belongs to another user. */
 export function notFound(message = 'Not found'): createError.HttpError {
   return httpError(404, message);
 }
@@ -27,8 +27,8 @@ export function conflict(message: string): createError.HttpError {
 }
 
 /**
- * The one 401 (RFC 6750, section 3). `description` is given only when the signature
- * was right, so that it helps the token's holder and nobody else.
+ * The only 401 (RFC 6750, section 3). `description` is present only after a valid signature, so it reaches only the
+ * token's holder.
  */
 export function unauthorized(description?: string): createError.HttpError {
   const challenge =
@@ -36,22 +36,22 @@ export function unauthorized(description?: string): createError.HttpError {
   return httpError(401, 'A valid bearer token is required', { headers: { 'WWW-Authenticate': challenge } });
 }
 
-/** Sizes in bytes; `actualSize` is what was declared, or read until the limit was passed. */
+/** Sizes in bytes; `actualSize` is the declared length, or what was read when the limit was exceeded. */
 export function payloadTooLarge(maxSize: number, actualSize: number): createError.HttpError {
   return httpError(413, `The body is larger than ${maxSize} bytes`, { body: { maxSize, actualSize } });
 }
 
-/** Nothing was promised: the same request may be sent again. */
+/** Nothing was promised, so the client may repeat the request. */
 export function unavailable(message: string): createError.HttpError {
   return httpError(503, message, { headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) } });
 }
 
-/** Characters of a client's own words that a message quotes. */
-const MAX_SHOWN = 80;
+/** Characters of a client's text that a message quotes. */
+const MAX_QUOTED = 80;
 
-/** What a client wrote, for a message: cut, and without control characters and what reorders text. */
-export function shown(text: string): string {
-  const cut = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN - 1)}…` : text;
+/** Makes a client's text safe for a message: cuts it, and replaces control characters and those that reorder text. */
+export function printable(text: string): string {
+  const cut = text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED - 1)}…` : text;
   return cut.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd');
 }
 

@@ -2,9 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { badRequest } from './errors.ts';
 
 /**
- * A request names its host once (RFC 9112, section 3.2); HTTP/1.0 may leave it out. Node would answer without a body,
- * and of several hosts it would take the first.
- *
+ * A request has one Host header (RFC 9112, section 3.2); only HTTP/1.0 may omit it. Node would answer 400 without a
+ * body, and use the first of several.
  * @throws HttpError 400
  */
 export function checkHost({ rawHeaders, httpVersion }: IncomingMessage): void {

@@ -10,9 +10,9 @@ const WINDOW_SECONDS = 60;
 export interface RateLimitOptions {
   /** Name of the policy, in headers and keys. */
   name: string;
-  /** Requests a minute and caller; 0 = no limit. */
+  /** Requests of one caller a minute; 0 = no limit. */
   perMinute: number;
-  /** Who is calling. */
+  /** Identifies the caller. */
   keyOf: (ctx: Context) => string;
   redis: Redis;
   prefix: string;
@@ -20,9 +20,9 @@ export interface RateLimitOptions {
 }
 
 /**
- * Limits requests of one caller over all pods, and says where it stands in `RateLimit` and
- * `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-10). Without Redis it lets everybody pass:
- * it protects the service, and an outage of Redis needs no second one.
+ * Limits requests of one caller over all pods, and reports the state in `RateLimit` and `RateLimit-Policy`
+ * (draft-ietf-httpapi-ratelimit-headers-10). Without Redis every request passes: the limit protects the service, and
+ * must not add to an outage of Redis.
  */
 export function rateLimit({ name, perMinute, keyOf, redis, prefix, log }: RateLimitOptions) {
   if (perMinute === 0) return (_ctx: Context, next: Next): Promise<unknown> => next();
@@ -45,13 +45,13 @@ export function rateLimit({ name, perMinute, keyOf, redis, prefix, log }: RateLi
     });
   };
 
-  /** The caller's window after this request, over its limit or not; undefined when Redis can't be asked. */
+  /** The caller's window after this request, over its limit or not; undefined when Redis is unreachable. */
   async function consume(key: string): Promise<RateLimiterRes | undefined> {
     try {
       return await limiter.consume(key);
     } catch (error) {
       if (error instanceof RateLimiterRes) return error;
-      log.warn({ limit: name, error: describeError(error) }, 'Rate limit not applied: Redis is away');
+      log.warn({ limit: name, error: describeError(error) }, 'Rate limit not applied: Redis is unreachable');
       return undefined;
     }
   }

@@ -5,18 +5,18 @@ import type { ApiMetrics } from '../metrics.ts';
 
 const REQUEST_ID_HEADER = 'X-Request-Id';
 
-/** What a proxy or client may call a request: it goes into the log and back as a header. */
-const SANE_ID = /^[A-Za-z0-9._-]{1,64}$/;
+/** A request id that may be taken over from a proxy or client: it goes into the log and into a header. */
+const VALID_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 /**
- * Measures management requests and writes a line for each when its answer has gone. Paths hold ids
- * and user ids are persons, so that a line has the route's pattern and an id that is the request's own.
+ * Measures management requests and logs each when its answer is sent. Paths contain ids, and user ids identify persons,
+ * so a line has the route's pattern and the id of the request instead.
  */
 export function requestLog(metrics: ApiMetrics, log: Log) {
   return async (ctx: Context, next: Next): Promise<void> => {
     const start = performance.now();
     const sent = ctx.get(REQUEST_ID_HEADER);
-    const requestId = SANE_ID.test(sent) ? sent : randomUUID();
+    const requestId = VALID_ID.test(sent) ? sent : randomUUID();
     ctx.state['requestId'] = requestId;
     ctx.set(REQUEST_ID_HEADER, requestId);
     await next();
@@ -42,7 +42,7 @@ export function requestIdOf(ctx: Context): string | undefined {
   return ctx.state['requestId'] as string | undefined;
 }
 
-/** Not `_matchedRoute`: that is the pattern of whatever ran last, and for a refused token the one of the guard. */
+/** Not `_matchedRoute`: that is the pattern of the layer that ran last, which for a refused token is the guard's. */
 function routeOf(ctx: Context): string {
   const { matched = [] } = ctx as Context & { matched?: { path: string | RegExp; methods: string[] }[] };
   return String(matched.findLast(({ methods }) => methods.length > 0)?.path ?? 'other');

@@ -2,23 +2,24 @@ import { isIP } from 'node:net';
 import type { IncomingMessage } from 'node:http';
 
 /**
- * The sender's address: the socket's, or with `trustedHops` proxies in front the one that the
- * outermost of them saw, which is that many entries from the right of `X-Forwarded-For`
- * (anything further left is the sender's own claim).
+ * The sender's address: the socket's, or with `trustedHops` proxies the address that the outermost of them saw, which
+ * is that many entries from the right of `X-Forwarded-For` (entries further left are the sender's own claim).
  */
 export function senderAddress(req: IncomingMessage, trustedHops: number): string {
   const socketAddress = normalized(req.socket.remoteAddress ?? '');
   if (trustedHops === 0) return socketAddress;
   const forwarded = String(req.headers['x-forwarded-for'] ?? '').split(',');
-  // With fewer entries than proxies the request came past them, and its header is its own claim.
+  // With fewer entries than proxies the request bypassed them, and the header is the sender's own claim.
   const claimed = normalized(forwarded.at(-trustedHops)?.trim() ?? '');
   return isIP(claimed) === 0 ? socketAddress : claimed;
 }
 
-/** Whom a limit of addresses counts: an IPv4 address, or the /64 of an IPv6 address, which one sender has all of. */
+/**
+ * The unit of limits by address: an IPv4 address, or the /64 of an IPv6 address, because one sender has a whole /64.
+ */
 export function networkOf(address: string): string {
   if (isIP(address) !== 6) return address;
-  // In its one canonical form (RFC 5952), without an IPv4 address at its end.
+  // The URL parser normalizes the address (RFC 5952), without an IPv4 address at its end.
   const { hostname } = new URL(`http://[${address}]`);
   const halves = hostname.slice(1, -1).split('::');
   const [left = [], right = []] = halves.map((half) => (half === '' ? [] : half.split(':')));
@@ -26,7 +27,7 @@ export function networkOf(address: string): string {
   return `${[...left, ...zeros, ...right].slice(0, 4).join(':')}::/64`;
 }
 
-/** Takes off brackets, a port and a zone, and shows IPv4 in IPv6 as IPv4. */
+/** Removes brackets, port and zone, and turns an IPv4-mapped address into IPv4. */
 function normalized(address: string): string {
   const bare = address.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1');
   return bare.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');

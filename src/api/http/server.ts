@@ -6,37 +6,37 @@ import type Koa from 'koa';
 import { originForm } from './request-target.ts';
 import { READING_PACE, watchReaders } from './slow-readers.ts';
 
-/** Senders with long tokens and proxies with many hops stay below; beyond it they get a 431. */
+/** Enough for long tokens and many proxies; larger headers get a 431. */
 const MAX_HEADER_BYTES = 64 * 1024;
 
-/** What keeps its pace may take this long (see `body.ts`); requests beyond are cut. */
+/** The limit for requests that keep the pace (see `body.ts`); longer ones are cut. */
 const MAX_REQUEST_MS = 300_000;
 
 /** How long a refused sender may take to close its half of the connection. */
 const CLOSE_MS = 5_000;
 
-/** While draining: how often connections that have gone idle are closed. */
+/** While draining: how often idle connections are closed. */
 const IDLE_CHECK_MS = 100;
 
-/** An HTTP server that knows which answers it still owes. */
+/** An HTTP server that can stop without dropping requests. */
 export interface DrainableServer {
   server: Server;
   /**
-   * Stops taking requests without dropping any: for `delayMs` connections are still accepted, while
-   * load balancers notice that this process is not ready, and every answer asks its sender to connect
-   * anew; then the listener closes, open requests are answered, and `closeUpgraded` closes what is no request any more.
+   * Stops without dropping a request: for `delayMs` connections are still accepted, while load balancers notice that
+   * this process is not ready, and each answer closes its connection. Then the listener closes, open requests are
+   * answered, and `closeUpgraded` closes upgraded connections.
    */
   drain(delayMs: number, closeUpgraded?: () => Promise<void>): Promise<void>;
 }
 
 /**
- * Serves `app`, not listening yet; upgrade requests that `takesUpgrade` are left to whoever listens for them.
- * Keep-alive outlasts the idle time-out of the usual load balancers (60 s), so that they and not this server
- * close first; slow senders and slow readers are cut.
+ * Serves `app`, not listening yet; upgrade requests that `acceptsUpgrade` are left to other listeners of the server.
+ * Keep-alive outlasts the idle time-out of the usual load balancers (60 s), so they close first; slow senders and slow
+ * readers are cut.
  */
 export function createHttpServer(
   app: Koa,
-  takesUpgrade: (req: IncomingMessage) => boolean = () => false,
+  acceptsUpgrade: (req: IncomingMessage) => boolean = () => false,
   readingPace = READING_PACE,
 ): DrainableServer {
   const server = createServer({
@@ -45,14 +45,14 @@ export function createHttpServer(
     headersTimeout: 10_000,
     requestTimeout: MAX_REQUEST_MS,
     connectionsCheckingInterval: 2_000,
-    // Node would answer without a body, where nothing counts it; see `host.ts`.
+    // Node would answer without a body and without metrics; see `host.ts`.
     requireHostHeader: false,
-    // A capture with an Upgrade header (h2c from a Java client, say) is a capture like any other.
-    shouldUpgradeCallback: takesUpgrade,
+    // A capture with an Upgrade header (h2c from a Java client, for example) is an ordinary capture.
+    shouldUpgradeCallback: acceptsUpgrade,
   });
-  // Node cuts off silently what is beyond the count; the size above is limit enough.
+  // Node drops headers beyond the count silently; the limit on their size is enough.
   server.maxHeadersCount = 0;
-  // A sender that has said all it has to say may close its half of the connection, and still gets its answer.
+  // A sender may close its half of the connection after the request, and still gets its answer.
   Object.assign(server, { httpAllowHalfOpen: true });
   const open = new Set<ServerResponse>();
   const handle = app.callback();
@@ -62,17 +62,17 @@ export function createHttpServer(
     req.url = originForm(req.url ?? '/');
     open.add(res);
     res.on('close', () => open.delete(res));
-    if (draining) askToReconnect(res);
+    if (draining) setConnectionClose(res);
     void handle(req, res);
   }
   server.on('request', onRequest);
-  // The body readers decide whether a sender that asks first shall continue.
+  // The body readers decide when to answer `Expect: 100-continue`.
   server.on('checkContinue', onRequest);
-  // Other expectations may be ignored (RFC 9110, section 10.1.1), and a capture must not be lost for one.
+  // Other expectations may be ignored (RFC 9110, section 10.1.1): no capture should be lost because of one.
   server.on('checkExpectation', onRequest);
   const malformed = new WeakSet<Socket>();
   server.on('clientError', (error: ParserError, socket: Socket) => {
-    // More of the same, or too late: its answer waits for those before it, or is on its way.
+    // A repeated error, or a late one: the answer is queued behind others, or already sent.
     if (malformed.has(socket)) return void (socket.writableEnded && socket.destroy());
     malformed.add(socket);
     void answerMalformed(
@@ -88,7 +88,7 @@ export function createHttpServer(
     server,
     async drain(delayMs, closeUpgraded = async () => {}) {
       draining = true;
-      for (const res of open) askToReconnect(res);
+      for (const res of open) setConnectionClose(res);
       if (delayMs > 0) await sleep(delayMs);
       const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
       const closed = new Promise<void>((resolve) => {
@@ -101,7 +101,7 @@ export function createHttpServer(
   };
 }
 
-function askToReconnect(res: ServerResponse): void {
+function setConnectionClose(res: ServerResponse): void {
   if (!res.headersSent) res.setHeader('Connection', 'close');
 }
 
@@ -109,15 +109,15 @@ interface ParserError extends Error {
   code?: string;
 }
 
-/** Answers what Node's parser refuses, after the whole requests that came before it on the same connection. */
+/** Answers what Node's parser refuses, after the complete requests before it on the same connection. */
 async function answerMalformed(socket: Socket, open: ServerResponse[], error: ParserError): Promise<void> {
-  // It would be taken for the rest of an answer that has begun.
+  // The client would read it as the rest of an answer that has begun.
   if (open.some((res) => res.headersSent && !res.req.complete)) return void socket.destroy();
   await Promise.all(open.filter(({ req }) => req.complete).map((res) => once(res, 'close')));
   answerBadRequest(error, socket);
 }
 
-/** What Node's parser refuses never reaches Koa; its sender gets an error in JSON all the same. */
+/** Requests that Node's parser refuses never reach Koa; the sender gets a JSON error all the same. */
 function answerBadRequest(error: ParserError, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   socket.setTimeout(CLOSE_MS, () => socket.destroy());

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-/** A reader has to take so many bytes in so long a time, once something waits for it: 8 KiB a second. */
+/** The minimum speed of a reader while an answer waits for it: 8 KiB a second. */
 export interface ReadingPace {
   windowMs: number;
   windowBytes: number;
@@ -9,31 +9,31 @@ export interface ReadingPace {
 export const READING_PACE: ReadingPace = { windowMs: 20_000, windowBytes: 160 * 1024 };
 
 /**
- * Closes the connections of readers that do not take their answers: what waits for them is held in memory.
- * An answer that is being prepared waits for nobody, however long that takes.
+ * Closes connections of readers that do not read their answers: unread bytes are held in memory. The time that the
+ * service needs for an answer does not count.
  */
 export function watchReaders(
   answers: Iterable<ServerResponse>,
   { windowMs, windowBytes } = READING_PACE,
 ): { stop(): void } {
-  /** Bytes that had left for the reader at the last look; only answers that it was behind with then. */
-  let behind = new Map<ServerResponse, number>();
+  /** Bytes sent to each slow reader at the last check. */
+  let slow = new Map<ServerResponse, number>();
 
-  function look(): void {
-    const stillBehind = new Map<ServerResponse, number>();
+  function check(): void {
+    const stillSlow = new Map<ServerResponse, number>();
     for (const answer of answers) {
       const { socket } = answer;
-      // Without a socket it waits for the answer before it, on the same connection.
+      // Without a socket the answer waits for the one before it on the connection.
       if (socket === null || answer.writableLength === 0) continue;
-      const left = socket.bytesWritten - socket.writableLength;
-      const before = behind.get(answer);
-      if (before !== undefined && left - before < windowBytes) socket.destroy();
-      else stillBehind.set(answer, left);
+      const sent = socket.bytesWritten - socket.writableLength;
+      const before = slow.get(answer);
+      if (before !== undefined && sent - before < windowBytes) socket.destroy();
+      else stillSlow.set(answer, sent);
     }
-    behind = stillBehind;
+    slow = stillSlow;
   }
 
-  const timer = setInterval(look, windowMs);
+  const timer = setInterval(check, windowMs);
   timer.unref();
   return { stop: () => clearInterval(timer) };
 }

@@ -1,13 +1,12 @@
 import { z } from 'zod';
-import { badRequest, shown } from './errors.ts';
+import { badRequest, printable } from './errors.ts';
 
-/** A UUID of any version; a malformed one in a path is 404 like one that is unknown. */
+/** A UUID of any version; in a path a malformed one is answered like an unknown one, with 404. */
 export const uuid = z.guid('must be a UUID');
 
 /**
  * Checks input against a schema.
- *
- * @throws HttpError 400 that names the field and what is wrong with it
+ * @throws HttpError 400 that names the field and its fault
  */
 export function validate<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const result = schema.safeParse(input);
@@ -17,9 +16,9 @@ export function validate<S extends z.ZodType>(schema: S, input: unknown): z.outp
   throw badRequest(field === '' ? `The message is not right: ${messageOf(issue)}` : `${field}: ${messageOf(issue)}`);
 }
 
-/** Zod quotes unknown names as they are, all of them. */
+/** Zod quotes all unknown names in full. */
 function messageOf(issue: z.core.$ZodIssue | undefined): string | undefined {
   if (issue?.code !== 'unrecognized_keys') return issue?.message;
   const [first = '', ...others] = issue.keys;
-  return `Unrecognized key: "${shown(first)}"${others.length === 0 ? '' : ` and ${others.length} more`}`;
+  return `Unrecognized key: "${printable(first)}"${others.length === 0 ? '' : ` and ${others.length} more`}`;
 }

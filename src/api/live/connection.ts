@@ -4,9 +4,9 @@ import { CLOSE, type CloseReason } from '../../domain/live-event.ts';
 /** The connection under a Socket.IO socket. */
 export type Conn = Socket['conn'];
 
-/** Of the WebSocket itself: what is needed here. */
+/** The members of the WebSocket that are used here. */
 export interface WebSocketLike {
-  /** Bytes that it was given and that the operating system has not taken yet. */
+  /** Bytes that the operating system has not accepted yet. */
   readonly bufferedAmount: number;
   close(code: number, reason: string): void;
   terminate(): void;
@@ -14,40 +14,39 @@ export interface WebSocketLike {
   on(event: 'ping', listener: () => void): unknown;
 }
 
-/** How long a client may take to answer that it is closed. */
+/** How long a client may take to answer the close frame. */
 const CLOSE_TIMEOUT_MS = 10_000;
 
 const DRAIN_POLL_MS = 20;
 
-/** The way out to one client: bounded, and to be held back. */
+/** The outgoing side of a connection: bounded, and able to hold packets back. */
 export interface LiveConnection {
   /**
-   * Closes so that the client reads why, and connects again by itself; nothing more is sent.
-   * Never Socket.IO's `disconnect`, which tells a client to stay away.
+   * Closes with a code that the client can read; nothing more is sent, and the client reconnects automatically.
+   * Socket.IO's `disconnect` would tell the client not to reconnect.
    */
   cut(reason: CloseReason): void;
-  /** Keeps what is sent from now on until `release`, except within `pass`. */
+  /** Holds back what is sent from now on until `release`, except within `pass`. */
   hold(): void;
   pass(send: () => void): void;
-  /** Sends what was kept, in order. */
+  /** Sends the packets that were held back, in order. */
   release(): void;
-  /** Whether so much waits for the client that it should be given time to read. */
+  /** Whether so many bytes wait that the client should be given time to read. */
   isBehind(): boolean;
   /**
-   * Resolves with true when the client has read most of what it was sent, with false when it is gone or has not until
-   * `end`, by `performance.now()`.
+   * Resolves with true when the client has read most of what was sent; with false when it disconnects, or at `end` (by
+   * `performance.now()`).
    */
   caughtUp(end: number): Promise<boolean>;
   isOpen(): boolean;
-  /** Why it was cut, if it was. */
-  cutFor(): CloseReason | undefined;
+  /** The reason for `cut`, if it was called. */
+  closeReason(): CloseReason | undefined;
 }
 
 /**
- * Takes over the writing of a connection. A room's broadcast goes straight to the connection,
- * past anything that a Socket.IO socket offers to hold or count it.
- *
- * @param maxBufferedBytes what may wait for the client before one more event; beyond it the connection is cut
+ * Takes over the writes of a connection. A broadcast to a room goes directly to the connection, past anything that a
+ * Socket.IO socket offers to hold or count it.
+ * @param maxBufferedBytes that may wait for the client before one more event; above it the connection is cut
  */
 export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBufferedBytes: number): LiveConnection {
   type Write = Parameters<Conn['write']>;
@@ -66,9 +65,9 @@ export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBu
     heldBytes += lengthOf(packet[0]);
     return conn;
   };
-  // What is created waits until the connection takes it (`flush`), which it does when the last lot is sent.
+  // A created packet waits until the connection takes it (`flush`), when the previous packets are sent.
   conn.on('packetCreate', ({ data }: { data?: unknown }) => {
-    // What waited before: no event is too large by itself, or its reader would never get past it.
+    // Counts only earlier packets: a single event is never too large, otherwise its reader could not get past it.
     if (waitingBytes > maxBufferedBytes) cut('too_slow');
     waitingBytes += lengthOf(data);
   });
@@ -78,10 +77,10 @@ export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBu
     if (cutReason !== undefined) return;
     cutReason = reason;
     held = undefined;
-    // Nothing more is heard either.
+    // Nothing more is received either.
     conn.removeAllListeners('data');
     webSocket.close(CLOSE[reason].code, CLOSE[reason].reason);
-    // A client that does not read does not answer either.
+    // A client that does not read does not answer the close frame either.
     const timer = setTimeout(() => webSocket.terminate(), CLOSE_TIMEOUT_MS);
     timer.unref();
     webSocket.once('close', () => clearTimeout(timer));
@@ -92,7 +91,7 @@ export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBu
   return {
     cut,
     isOpen,
-    cutFor: () => cutReason,
+    closeReason: () => cutReason,
     hold: () => void (held ??= []),
     pass(send) {
       passing = true;
@@ -107,7 +106,7 @@ export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBu
     },
     isBehind: () => unread() > maxBufferedBytes / 2,
     async caughtUp(end) {
-      // By more than what makes it behind, so that there is room for some more than one event.
+      // Below the threshold of `isBehind`, so that there is room for more than one event.
       while (isOpen() && performance.now() < end) {
         if (unread() <= maxBufferedBytes / 4) return true;
         await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));

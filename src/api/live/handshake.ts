@@ -2,7 +2,7 @@ import { isHttpError } from 'http-errors';
 import type { ExtendedError, Socket } from 'socket.io';
 import { verifyToken, type AuthOptions, type Principal } from '../auth/token.ts';
 
-/** A handshake that is refused for good: its client reads the message in `connect_error`, and more in `data.error`. */
+/** A handshake that is refused for good: the client reads the message in `connect_error`, and more in `data.error`. */
 export class Refusal extends Error implements ExtendedError {
   readonly data: { error: string };
 
@@ -13,10 +13,8 @@ export class Refusal extends Error implements ExtendedError {
 }
 
 /**
- * Who a socket belongs to, by the token in `auth.token`. A token has no leeway here: the socket would be let in to be
- * cut.
- *
- * @throws Refusal; other errors when the token can't be checked now
+ * The owner of a socket, by the token in `auth.token`. Expiry has no tolerance here: the socket would be cut at once.
+ * @throws Refusal; other errors when the token cannot be verified now
  */
 export async function principalOf(socket: Socket, auth: AuthOptions): Promise<Principal> {
   const token: unknown = socket.handshake.auth['token'];

@@ -1,17 +1,15 @@
-/**
- * Messages of a socket: a client that subscribes to hundreds of endpoints at once is fine, one that never stops is not.
- */
+/** Messages of one socket: a burst may subscribe to hundreds of endpoints; a constant stream is refused. */
 const BURST = 500;
 const PER_SECOND = 20;
 
-/** Refused messages in a row after which there is no more talking. */
+/** Refused messages in a row after which the connection is cut. */
 const FLOOD = 500;
 
 /** A token bucket over the messages of one socket. */
 export interface MessageLimit {
-  /** Counts a message: it is `allowed`, `refused`, or one too many of those that were refused. */
+  /** Counts a message: `allowed`, `refused`, or `flood` after too many refused ones. */
   take(): 'allowed' | 'refused' | 'flood';
-  /** For whoever was refused. */
+  /** The error text for refused messages. */
   readonly explanation: string;
 }
 

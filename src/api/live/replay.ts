@@ -8,19 +8,19 @@ import { listRequestsAfter, type Reader } from '../../store/requests.ts';
 import { createTurns } from '../../turns.ts';
 import type { LiveConnection } from './connection.ts';
 
-/** Entries that one `subscribe` replays at most. */
+/** Maximum number of entries that one `subscribe` replays. */
 const REPLAY_MAX = 1_000;
 
-/** Entries that are read at once: with the largest bodies of an event some megabytes. */
+/** Entries that one query reads: with the largest bodies of events some megabytes. */
 const REPLAY_PAGE = 20;
 
-/** A client that reads slowly is told to ask again for the rest. */
+/** When a slow client has used this up, the acknowledgement's `more` is true. */
 const REPLAY_BUDGET_MS = 30_000;
 
-/** Pages that are read at once in a process: each is in memory until it is sent. */
+/** Pages that a process reads at the same time: each is in memory until it is sent. */
 const PAGES_AT_ONCE = 32;
 
-/** A database that is frozen, rather than gone, would hold a socket's live events back without end. */
+/** A database that hangs (and does not refuse) would hold a socket's live events back without end. */
 export const QUERY_DEADLINE_MS = 5_000;
 
 export type ReplayLimit = ReturnType<typeof createReplayLimit>;
@@ -30,7 +30,6 @@ export function createReplayLimit() {
   return pLimit(PAGES_AT_ONCE);
 }
 
-/** What is replayed to whom. */
 export interface Replaying {
   socket: Socket;
   connection: LiveConnection;
@@ -38,24 +37,24 @@ export interface Replaying {
   reader: Reader;
   db: Database;
   replayLimit: ReplayLimit;
-  /** Entries that were replayed. */
+  /** Called with the number of entries that were sent. */
   onReplayed: (count: number) => void;
 }
 
-/** How many entries were sent, the `seq` of the last one, and whether nothing is left. */
+/** How many entries were sent, the `seq` of the last one, and whether none is left. */
 export interface Replayed {
   replayed: number;
   last: number;
   complete: boolean;
 }
 
-/** Sends what is stored beyond `after`, in order, as the client reads it. */
+/** Sends the entries after `after`, in order, as fast as the client reads. */
 export async function replay(replaying: Replaying, after: number): Promise<Replayed> {
   const { connection, replayLimit } = replaying;
   const end = performance.now() + REPLAY_BUDGET_MS;
   let replayed = 0;
   let last = after;
-  // Waits for the client outside of the limit: one that does not read must cost nobody else a turn.
+  // Waits for the client outside the limit: a client that does not read must not delay others.
   while (replayed < REPLAY_MAX && (await connection.caughtUp(end))) {
     const limit = Math.min(REPLAY_PAGE, REPLAY_MAX - replayed);
     const page = await replayLimit(() => replayPage(replaying, last, limit));
@@ -66,7 +65,7 @@ export async function replay(replaying: Replaying, after: number): Promise<Repla
   return { replayed, last, complete: false };
 }
 
-/** Sends some of what is stored beyond `after`: a page, or less of it when the client falls behind. */
+/** Sends a page of the entries after `after`, or a part of it when the client falls behind. */
 async function replayPage(
   replaying: Replaying,
   after: number,

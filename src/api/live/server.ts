@@ -19,19 +19,16 @@ import { createSessions, type Session, type Sessions } from './sessions.ts';
 
 const PATH = '/socket.io/';
 
-/** Subscriptions are small; a larger frame ends the connection with WebSocket's 1009. */
+/** Subscriptions are small; a larger frame closes the connection with WebSocket's 1009. */
 const MAX_FRAME_BYTES = 16 * 1024;
 
-/** Time for the handshake's token to come. */
+/** Time until the handshake's token has to arrive. */
 const HANDSHAKE_MS = 10_000;
 
-/**
- * Time for the user's plan to be remembered; captures alone need it, so that a database that is silent keeps nobody
- * out.
- */
-const REMEMBER_MS = 2_000;
+/** Time limit for saving the user's plan. Only captures need it, so a database that hangs refuses no socket. */
+const SAVE_PLAN_MS = 2_000;
 
-/** While draining sockets are closed in slices, so that their clients don't all connect elsewhere in one moment. */
+/** While draining, sockets are closed in slices, so that their clients do not all reconnect at the same moment. */
 const DRAIN_SLICES = 16;
 const DRAIN_MIN_SLICE = 25;
 const DRAIN_PAUSE_MS = 250;
@@ -39,11 +36,11 @@ const DRAIN_LAST_WAIT_MS = 2_000;
 const DRAIN_POLL_MS = 20;
 
 export interface Live {
-  /** Whether an upgrade request is for Socket.IO; any other is a request like those without one. */
-  takesUpgrade(req: IncomingMessage): boolean;
-  /** Connections to this process, whether their handshake is over or not. */
+  /** Whether an upgrade request is for Socket.IO; any other is handled as an ordinary request. */
+  acceptsUpgrade(req: IncomingMessage): boolean;
+  /** Connections to this process, before and after their handshakes. */
   connections(): number;
-  /** Refuses new connections and closes those that are there in slices; resolves when they are gone. */
+  /** Refuses new connections and closes the open ones in slices; resolves when all are closed. */
   drain(): Promise<void>;
   close(): Promise<void>;
 }
@@ -67,7 +64,7 @@ export function startLive(options: LiveOptions): Live {
   const webSockets = new Set<WebSocketLike>();
   let draining = false;
 
-  // What is published while this process can't hear it is lost to it: clients come back when it can, and catch up.
+  // Events that are published while this process cannot receive them are lost: clients have to reconnect and catch up.
   const listening = watchSubscriber(subscriber, prefix, log, () => {
     for (const { connection } of sessions.all()) connection.cut('interrupted');
   });
@@ -78,7 +75,7 @@ export function startLive(options: LiveOptions): Live {
     destroyUpgrade: false,
     maxHttpBufferSize: MAX_FRAME_BYTES,
     connectTimeout: HANDSHAKE_MS,
-    // Refused here a client tries again; refused by a middleware it does not.
+    // A client retries after a refusal here, but not after one by a middleware.
     allowRequest: (_req, answer) => (draining || !listening.isUp() ? answer('try again', false) : answer(null, true)),
     adapter: liveAdapter(publisher, subscriber, prefix),
   });
@@ -89,7 +86,7 @@ export function startLive(options: LiveOptions): Live {
   io.engine.use(refuseSessionIds);
   io.engine.on('connection', (conn: Conn) => {
     const webSocket = openSession(sessions, conn, options);
-    // A connection may be over while its peer keeps what is under it open.
+    // A connection may be closed while its peer keeps the WebSocket below it open.
     webSockets.add(webSocket);
     webSocket.once('close', () => webSockets.delete(webSocket));
   });
@@ -107,25 +104,25 @@ export function startLive(options: LiveOptions): Live {
     } catch (error) {
       if (error instanceof Refusal) return next(error);
       log.warn({ error: describeError(error) }, 'A socket cannot be admitted now');
-      // What may pass closes the connection, so that the client tries again.
+      // A temporary fault closes the connection, so that the client tries again.
       sessions.of(socket.conn)?.connection.cut('interrupted');
       next(new Refusal('try again', 'This cannot be done now'));
     }
   }
 
-  /** Has a socket follow all endpoints of its user: whatever is captured after `connect` comes. */
+  /** Joins a socket to its user's room: every event that is published after `connect` is received. */
   async function admit(socket: Socket): Promise<void> {
     const principal = await principalOf(socket, auth);
     sessions.admit(socket.conn, principal);
-    await withDeadline(REMEMBER_MS, auth.rememberPlan(principal.userId, principal.plan.name)).catch((error: unknown) =>
-      log.warn({ error: describeError(error) }, 'Plan not remembered'),
+    await withDeadline(SAVE_PLAN_MS, auth.rememberPlan(principal.userId, principal.plan.name)).catch((error: unknown) =>
+      log.warn({ error: describeError(error) }, 'Plan not saved'),
     );
     await socket.join(userRoom(principal.userId));
     await listening.settled();
   }
 
   return {
-    takesUpgrade: (req) => req.url?.startsWith(PATH) === true,
+    acceptsUpgrade: (req) => req.url?.startsWith(PATH) === true,
     connections: () => webSockets.size,
     async drain() {
       draining = true;
@@ -138,19 +135,18 @@ export function startLive(options: LiveOptions): Live {
   };
 }
 
-/** Bounds what a connection may send and what may wait for it; returns what is under it. */
+/** Bounds what a connection may send and what may wait for it; returns its WebSocket. */
 function openSession(sessions: Sessions, conn: Conn, { maxBufferedBytes, metrics }: LiveOptions): WebSocketLike {
   const { websocket } = conn.request as IncomingMessage & { websocket: WebSocketLike };
   const connection = createLiveConnection(conn, websocket, maxBufferedBytes);
   sessions.open(conn, { connection, limit: createMessageLimit() });
-  // All that a client may send, handshakes and WebSocket's own pings too; only messages are answered that they are too
-  // many.
+  // Counts every packet, including handshakes and WebSocket pings; only messages get an error in their acknowledgement.
   const packets = createMessageLimit();
   const count = (): void => void (packets.take() === 'flood' && connection.cut('too_many_messages'));
   conn.on('packet', count);
   websocket.on('ping', count);
   conn.on('close', () => metrics.socketCloses.inc({ reason: sessions.close(conn) }));
-  // The request of the handshake is some kilobytes that nobody reads again.
+  // The handshake's request takes some kilobytes and is not needed any more.
   (conn as { request: unknown }).request = null;
   return websocket;
 }
@@ -166,10 +162,7 @@ async function drainSessions(open: readonly Session[], webSockets: ReadonlySet<W
   for (const webSocket of webSockets) webSocket.terminate();
 }
 
-/**
- * Who names a session wants another WebSocket for it, or a request of it that is never answered: nothing that is
- * without polling.
- */
+/** A request with a session id asks for another transport of that session, or for polling; it would stay unanswered. */
 function refuseSessionIds({ url }: IncomingMessage, _res: unknown, next: (error?: Error) => void): void {
   const namesSession = new URL(url ?? '', 'http://localhost').searchParams.has('sid');
   next(namesSession ? new Error('There are no transports to change between') : undefined);

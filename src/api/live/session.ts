@@ -6,9 +6,7 @@ import type { LiveConnection } from './connection.ts';
 import type { MessageLimit } from './message-limit.ts';
 import { createSubscriptions, type SubscriptionOptions } from './subscriptions.ts';
 
-/**
- * Tokens are checked again about this often; with the age of keys (`keys.ts`) a withdrawn key is out within a minute.
- */
+/** How often tokens are checked again; with the age of keys (`keys.ts`) a withdrawn key is out within a minute. */
 export const TOKEN_RECHECK_MS = 20_000;
 
 export interface SessionOptions extends SubscriptionOptions {
@@ -19,7 +17,7 @@ export interface SessionOptions extends SubscriptionOptions {
 
 type Acknowledge = (answer: object) => void;
 
-/** Answers a socket's messages, one after another, and ends it with its token. */
+/** Handles a socket's messages, one after another, and closes it when its token expires. */
 export function serveSocket(
   socket: Socket,
   connection: LiveConnection,
@@ -31,22 +29,22 @@ export function serveSocket(
   let last: Promise<void> = Promise.resolve();
 
   socket.use(([, ...args], next) => {
-    // A flood was ended before: it is one of packets, too (`live.ts`).
+    // A flood closes the connection before this: every message also counts as a packet (`server.ts`).
     if (limit.take() === 'allowed') next();
     else acknowledgeOf(args)?.({ error: limit.explanation });
   });
-  // A client that leaves and keeps its connection would outlive its token there.
+  // A client that disconnects the socket and keeps the connection would outlive its token there.
   socket.once('disconnect', () => socket.conn.close());
   socket.on('subscribe', (...args: unknown[]) =>
-    inTurn(() => answer(args, (message) => subscriptions.subscribe(message))),
+    runInOrder(() => answer(args, (message) => subscriptions.subscribe(message))),
   );
   socket.on('unsubscribe', (...args: unknown[]) =>
-    inTurn(() => answer(args, (message) => subscriptions.unsubscribe(message))),
+    runInOrder(() => answer(args, (message) => subscriptions.unsubscribe(message))),
   );
   watchToken(socket, connection, principal.expiresAt, options);
 
-  /** Each message sees the rooms as the one before left them. */
-  function inTurn(work: () => Promise<void>): void {
+  /** Runs messages one by one, so that each sees the rooms that the previous one left. */
+  function runInOrder(work: () => Promise<void>): void {
     const before = last;
     last = (async () => {
       await before;
@@ -61,7 +59,7 @@ export function serveSocket(
     } catch (error) {
       result = { error: messageOf(error) };
     }
-    // The answer ends what was replayed, and comes before the live events that waited meanwhile.
+    // The acknowledgement follows the replay, and precedes the live events that were held back meanwhile.
     connection.pass(() => acknowledgeOf(args)?.(result));
     connection.release();
   }
@@ -73,13 +71,12 @@ export function serveSocket(
   }
 }
 
-/** Clients may leave the acknowledgement out. */
 function acknowledgeOf(args: unknown[]): Acknowledge | undefined {
   const last = args.at(-1);
   return typeof last === 'function' ? (last as Acknowledge) : undefined;
 }
 
-/** Cuts at the token's end, and when its key is not known any more. */
+/** Cuts the connection when the token expires or its key is withdrawn. */
 function watchToken(socket: Socket, connection: LiveConnection, expiresAt: number, options: SessionOptions): void {
   const pause = options.tokenRecheckMs * (0.75 + Math.random() / 4);
   const timer = setTimeout(() => void check(), Math.max(0, Math.min(pause, expiresAt - Date.now())));
@@ -98,7 +95,7 @@ function watchToken(socket: Socket, connection: LiveConnection, expiresAt: numbe
       await verifyToken(socket.handshake.auth['token'] as string, options.auth);
       return false;
     } catch (error) {
-      // A key server that is away withdraws nothing.
+      // An unreachable key server withdraws no key.
       return isHttpError(error) && error.status < 500;
     }
   }

@@ -4,25 +4,25 @@ import type { Conn, LiveConnection } from './connection.ts';
 import { Refusal } from './handshake.ts';
 import type { MessageLimit } from './message-limit.ts';
 
-/** What is known of a connection; the principal after its handshake. */
+/** A connection's state; the principal is set by its handshake. */
 export interface Session {
   connection: LiveConnection;
   limit: MessageLimit;
   principal?: Principal;
 }
 
-/** The connections of a process, and how many of them each user has. */
+/** The connections of a process, and their number by user. */
 export interface Sessions {
   open(conn: Conn, session: Session): void;
   of(conn: Conn): Session | undefined;
   all(): Session[];
   count(): number;
   /**
-   * Notes whose connection it is, once.
+   * Assigns a connection to its user, once.
    * @throws Refusal for a second handshake, and when the user has too many connections
    */
   admit(conn: Conn, principal: Principal): void;
-  /** Forgets a connection; returns why it was cut, or `client` when it left. */
+  /** Removes a connection; returns why it was cut, or `client` when the client closed it. */
   close(conn: Conn): CloseReason | 'client';
 }
 
@@ -41,7 +41,10 @@ export function createSessions(maxOfUser: number): Sessions {
         throw new Refusal('unauthorized', 'A connection has one handshake');
       const others = countOfUser.get(principal.userId) ?? 0;
       if (others >= maxOfUser)
-        throw new Refusal('too many connections', `You have ${others} connections here, and no more are allowed`);
+        throw new Refusal(
+          'too many connections',
+          `You have ${others} connections to this process, which is the maximum`,
+        );
       countOfUser.set(principal.userId, others + 1);
       session.principal = principal;
     },
@@ -54,7 +57,7 @@ export function createSessions(maxOfUser: number): Sessions {
         if (left === 0) countOfUser.delete(userId);
         else countOfUser.set(userId, left);
       }
-      return session?.connection.cutFor() ?? 'client';
+      return session?.connection.closeReason() ?? 'client';
     },
   };
 }

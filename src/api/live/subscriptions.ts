@@ -17,33 +17,32 @@ import { QUERY_DEADLINE_MS, replay, type ReplayLimit } from './replay.ts';
 export interface SubscriptionOptions {
   db: Database;
   listening: Listening;
-  /** Entries that were replayed. */
+  /** Called with the number of entries that were sent. */
   onReplayed: (count: number) => void;
-  /** Reads pages of replays, not too many at once. */
+  /** Limits the pages that are read at the same time. */
   replayLimit: ReplayLimit;
 }
 
-/** What `subscribe` and `unsubscribe` are answered by. */
+/** The acknowledgement of `subscribe` and `unsubscribe`. */
 export interface SubscriptionAnswer {
   endpointId: string;
-  /** Entries that were sent from the database. */
   replayed: number;
-  /** The `seq` to continue after: everything up to it was sent, or is gone. Null after `unsubscribe`. */
+  /** The `seq` to continue after: every entry up to it was sent or deleted. Null after `unsubscribe`. */
   next: number | null;
-  /** Whether there was more to replay than was sent. */
+  /** Whether more entries are left to replay. */
   more: boolean;
 }
 
 export interface Subscriptions {
-  /** @throws HttpError 400, 404; other errors when the stores are away */
+  /** @throws HttpError 400, 404; other errors when a store is unreachable */
   subscribe(message: unknown): Promise<SubscriptionAnswer>;
   /** @throws HttpError 400 */
   unsubscribe(message: unknown): Promise<SubscriptionAnswer>;
 }
 
 /**
- * The rooms of one socket: the user's, as long as it is subscribed to no endpoint of its own choice.
- * Calls must not overlap. Whatever a call sends is sent when it is over; the caller releases the connection.
+ * The rooms of one socket: the user's room, as long as it is subscribed to no single endpoint. Calls must not overlap.
+ * What a call holds back is sent when the caller releases the connection.
  */
 export function createSubscriptions(
   socket: Socket,
@@ -52,7 +51,7 @@ export function createSubscriptions(
   options: SubscriptionOptions,
 ): Subscriptions {
   const { db, listening } = options;
-  const readerNow = (): Reader => ({ userId, since: retentionCutoff(plan.retentionDays, Date.now()) });
+  const currentReader = (): Reader => ({ userId, since: retentionCutoff(plan.retentionDays, Date.now()) });
   const endpoints = new Set<string>();
 
   async function ownEndpoint(endpointId: string): Promise<Endpoint> {
@@ -61,26 +60,26 @@ export function createSubscriptions(
     return endpoint;
   }
 
-  /** Joins a room; when it resolves, nothing that is published from then on is missed. */
+  /** Joins a room; events that are published after it resolves are received. */
   async function join(room: string): Promise<void> {
     await socket.join(room);
     await listening.settled();
   }
 
-  /** A new room is joined before the old one is left: rather an event twice than never. */
+  /** Joins the new room before it leaves the old one: an event may come twice, but is not lost. */
   async function leave(endpointId: string): Promise<void> {
     endpoints.delete(endpointId);
     if (endpoints.size === 0) await join(userRoom(userId));
     await socket.leave(endpointRoom(endpointId));
   }
 
-  async function follow(endpointId: string, after: number | undefined): Promise<SubscriptionAnswer> {
+  async function joinAndReplay(endpointId: string, after: number | undefined): Promise<SubscriptionAnswer> {
     await join(endpointRoom(endpointId));
-    // Read after joining: what is beyond it comes live, and what is not was committed before the replay reads.
+    // Read after joining: later entries come live, and the others were committed before the replay reads.
     const { requestCount: committed } = await ownEndpoint(endpointId);
     if (after === undefined) return { endpointId, replayed: 0, next: committed, more: false };
     const { replayed, last, complete } = await replay(
-      { ...options, socket, connection, endpointId, reader: readerNow() },
+      { ...options, socket, connection, endpointId, reader: currentReader() },
       after,
     );
     const more = !complete && last < committed;
@@ -92,10 +91,10 @@ export function createSubscriptions(
       const { endpointId: given, after } = validate(subscribeMessage, message);
       const endpointId = given.toLowerCase();
       await ownEndpoint(endpointId);
-      // Live events wait from here on, so that those of the past come before them.
+      // Live events are held back from here on, so that the replayed ones come first.
       if (after !== undefined) connection.hold();
       try {
-        const answer = await follow(endpointId, after);
+        const answer = await joinAndReplay(endpointId, after);
         endpoints.add(endpointId);
         await socket.leave(userRoom(userId));
         return answer;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PROVIDERS } from '../../domain/signature/verify.ts';
 
-/* What routes answer; a test holds it against what every route really answers. */
+/* The answers of routes; a test compares them with what every route really answers. */
 
 const id = z.uuid().meta({ example: 'acc193a8-b73b-4634-9b57-1cc0db59b830' });
 const instant = z.iso.datetime({ precision: 3 }).meta({ example: '2026-11-20T22:33:23.312Z' });

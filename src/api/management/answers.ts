@@ -7,23 +7,21 @@ import { principal } from '../auth/token.ts';
 import { SenderGone } from '../http/body.ts';
 import type { ByteBudget } from '../http/byte-budget.ts';
 
-/** Bytes that are written at a time, so that the reader's progress shows. */
+/** Bytes that are written at a time, so that `slow-readers.ts` sees progress. */
 const SLICE_BYTES = 64 * 1024;
 
 /**
- * Sets memory aside for an answer until its reader has it, or is gone.
- *
- * @throws HttpError 503 when there is none; SenderGone when nobody waits for the answer any more
+ * Reserves memory for an answer until its reader has it or disconnects.
+ * @throws HttpError 503 when there is none; SenderGone when the client has disconnected
  */
 export function reserve(ctx: Context, budget: ByteBudget, bytes: number): void {
   if (ctx.res.closed) throw new SenderGone();
   const holding = budget.open(principal(ctx));
   if (!holding.take(bytes))
-    throw unavailable('Too many large answers are on their way to you or others; read them, or try again');
+    throw unavailable('Too many large answers are being sent, to you or to others; read yours, or try again');
   ctx.res.once('close', () => holding.release());
 }
 
-/** Answers one entry. */
 export function answerEntry(ctx: Context, entry: StoredRequest): void {
   if (entry.body.length <= SLICE_BYTES) ctx.body = presentRequest(entry);
   else answerJson(ctx, logEntryJson(entry));
@@ -39,19 +37,18 @@ export function answerEntries(
   answerJson(ctx, listJson(name, entries, rest));
 }
 
-/** Answers bytes as they are. */
 export function answerBytes(ctx: Context, bytes: Buffer): void {
   ctx.body = bytes.length <= SLICE_BYTES ? bytes : Readable.from(slices(bytes), { objectMode: false });
   ctx.length = bytes.length;
 }
 
-/** Sends a JSON text piece by piece, as its reader takes it and others leave time. */
+/** Sends a JSON text in pieces, as fast as it is read, and lets other work run in between. */
 function answerJson(ctx: Context, pieces: Iterable<string>): void {
   ctx.type = 'json';
-  ctx.body = Readable.from(inTurns(pieces), { objectMode: false, highWaterMark: SLICE_BYTES });
+  ctx.body = Readable.from(inSlices(pieces), { objectMode: false, highWaterMark: SLICE_BYTES });
 }
 
-async function* inTurns(pieces: Iterable<string>): AsyncGenerator<string> {
+async function* inSlices(pieces: Iterable<string>): AsyncGenerator<string> {
   const turn = createTurns();
   for (const piece of pieces) {
     await turn();

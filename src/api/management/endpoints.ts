@@ -49,7 +49,7 @@ export function endpointRoutes(router: Router, options: EndpointRouteOptions): v
     const expiresAt = expiry === null ? null : new Date(expiry);
     const id = newEndpointId();
     const endpoint = await insertEndpoint(db.knex, { id, userId, alias, permanent, expiresAt, now, plan }).catch(
-      explain,
+      toHttpError,
     );
     await announceNew(endpoint, alias);
     ctx.status = 201;
@@ -78,7 +78,7 @@ export function endpointRoutes(router: Router, options: EndpointRouteOptions): v
   router.delete('/api/endpoints/:id', async (ctx) => {
     const { userId } = principal(ctx);
     const endpoint = await findOwned(userId, ctx.params['id']);
-    // Captures stop first: once the row is gone nobody may be told that a capture is kept.
+    // Captures stop first: once the row is removed, no receipt may be sent.
     const removed = await endpoints.withCapturesStopped(endpoint, () =>
       removeEndpoint(db.knex, userId, endpoint.id, new Date()),
     );
@@ -104,7 +104,7 @@ export function endpointRoutes(router: Router, options: EndpointRouteOptions): v
 }
 
 /** @throws HttpError 403, 409; otherwise the error itself */
-function explain(error: unknown): never {
+function toHttpError(error: unknown): never {
   if (error instanceof AliasTaken) throw conflict(`The alias "${error.message}" is taken`);
   if (error instanceof TooManyEndpoints)
     throw forbidden(`Your plan allows ${error.max} ${error.kind}, and you have ${error.held}`);

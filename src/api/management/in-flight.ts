@@ -2,21 +2,21 @@ import type { Context } from 'koa';
 import { unavailable } from '../http/errors.ts';
 import { describeError, type Log } from '../../log.ts';
 
-/** Says on a read that acknowledged captures were not all stored yet, and so may be missing from it. */
+/** Header of a read that may lack acknowledged captures, because not all were stored yet. */
 export const PENDING_HEADER = 'X-Captures-Pending';
 
 /** Makes reads and deletes see every capture that was acknowledged before they began. */
 export interface InFlight {
-  /** Before a read: waits; past the bound the read goes on and says so in `X-Captures-Pending`. */
+  /** Before a read: waits; after the time limit the read continues with `X-Captures-Pending`. */
   settleForRead(ctx: Context): Promise<void>;
   /**
    * Before a delete: waits.
-   * @throws HttpError 503 past the bound, because an entry that is stored later would survive its delete
+   * @throws HttpError 503 after the time limit, because an entry that is stored later would survive its delete
    */
   settleForDelete(): Promise<void>;
 }
 
-/** @param wait resolves with the number of batches that are still not stored; throws when Redis is away */
+/** @param wait resolves with the number of batches that are still not stored; throws when Redis is unreachable */
 export function createInFlight(wait: () => Promise<number>, log: Log): InFlight {
   return {
     async settleForRead(ctx) {
@@ -24,13 +24,13 @@ export function createInFlight(wait: () => Promise<number>, log: Log): InFlight 
         const pending = await wait();
         if (pending > 0) ctx.set(PENDING_HEADER, String(pending));
       } catch (error) {
-        log.warn({ error: describeError(error) }, 'Read without knowing what is in flight: Redis is away');
+        log.warn({ error: describeError(error) }, 'Captures in flight are unknown to a read: Redis is unreachable');
         ctx.set(PENDING_HEADER, 'unknown');
       }
     },
     async settleForDelete() {
       const pending = await wait();
-      if (pending > 0) throw unavailable('Captures are still being stored; repeat the delete in a moment');
+      if (pending > 0) throw unavailable('Captures are still being stored; repeat the delete in a few seconds');
     },
   };
 }

@@ -11,14 +11,10 @@ import {
   verifyStoredBody,
 } from './schemas.ts';
 
-/*
- * GET /openapi.json: the document is made from the schemas that validate requests, and from those
- * of the answers, which a test holds against what every route really answers.
- */
+/* GET /openapi.json: made from the schemas that validate requests and from those of the answers. */
 
 type AnswerName = keyof typeof answers;
 
-/** One route of the document. */
 interface Operation {
   path: string;
   method: 'get' | 'post' | 'delete';
@@ -26,14 +22,14 @@ interface Operation {
   guarded: boolean;
   body?: { schema: z.ZodType; required: boolean; example: unknown };
   query?: z.ZodObject;
-  /** Status to answer: the name of a schema, a schema, or a media type. */
+  /** By status: the name of a schema, a schema, or a media type. */
   answers: Record<number, AnswerName | z.ZodType | 'application/octet-stream' | 'application/json'>;
 }
 
 const guardedErrors = { 401: 'Error', 403: 'Error', 429: 'Error', 503: 'Error' } as const;
 const bodyErrors = { 400: 'Error', 413: 'Error', 415: 'Error' } as const;
 
-/** What stands in paths; anything else there is 404 like what is unknown. */
+/** Parameters in paths; a value that does not match is answered like an unknown one, with 404. */
 const PATH_PARAMETERS: Record<string, z.ZodType> = { id: uuid, key: z.union([uuid, alias]) };
 
 /** Every route, in the order of the document; `/h` stands for all methods. */
@@ -171,7 +167,7 @@ function describeOperation({ path, method, summary, guarded, body, query, answer
     return { name, in: 'path', required: true, schema: jsonSchema(PATH_PARAMETERS[name] as z.ZodType, 'input') };
   });
   const inQuery = Object.entries(query?.shape ?? {}).map(([name, schema]) => {
-    // As numbers, which is what their texts are read as.
+    // Described as numbers, which their texts are parsed to.
     return { name, in: 'query', schema: jsonSchema(schema as z.ZodType, 'output') };
   });
   return {
@@ -201,9 +197,9 @@ function describeAnswer(status: number, answer: Operation['answers'][number]): o
 
 const DESCRIPTIONS: Record<number, string> = {
   400: 'The input is wrong; `error` names the field',
-  401: 'No good token',
+  401: 'No valid token',
   403: 'Not in the plan, or the plan is not known',
-  404: 'Not there, or somebody else’s',
+  404: 'Not found, or it belongs to another user',
   409: 'The alias is taken',
   410: 'The endpoint has expired',
   413: 'Too large',

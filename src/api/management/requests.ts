@@ -27,17 +27,16 @@ import { batchDeleteBody, pageQuery } from './schemas.ts';
 /** Longer bodies are cut in lists; the detail route has them whole. */
 const LIST_MAX_BODY_BYTES = 256 * 1024;
 
-/** Bodies of one page together: where they would be more, the longest are cut shorter. */
+/** Limit of all bodies of one page together; above it the longest are cut shorter. */
 const PAGE_MAX_BODY_BYTES = 8 * 1024 * 1024;
 
-/** What is held of an entry beside its bytes. */
+/** Memory of an entry apart from its bytes. */
 const ENTRY_BYTES = 1024;
 
-/** What reading entries takes. */
 export interface EntryOptions {
   db: Database;
   inFlight: InFlight;
-  /** Memory for entries on their way to readers. */
+  /** Memory for entries until their readers have them. */
   answers: ByteBudget;
 }
 
@@ -80,7 +79,7 @@ export function requestRoutes(router: Router, options: RequestRouteOptions): voi
 
   router.get('/api/requests/:id/body', async (ctx) => {
     const { body } = await findOwnedRequest(ctx, options);
-    // Somebody else wrote these bytes: no browser may take them for a page.
+    // Another sender wrote these bytes: browsers must not render them as a page.
     ctx.set('Content-Disposition', `attachment; filename="${ctx.params['id']?.toLowerCase()}.bin"`);
     ctx.set('Content-Security-Policy', "sandbox; default-src 'none'");
     ctx.type = 'application/octet-stream';
@@ -100,7 +99,7 @@ export function requestRoutes(router: Router, options: RequestRouteOptions): voi
     ctx.body = { success: true, deleted: await removeSettled(ctx, unique) };
   });
 
-  /** Deletes what is stored and, if that was not all, what was acknowledged and is stored by now. */
+  /** Deletes what is stored and, if that is not all, waits for captures in flight and deletes again. */
   async function removeSettled(ctx: Context, ids: string[]): Promise<number> {
     const { userId } = principal(ctx);
     const removed = await removeRequests(db.knex, userId, ids);
@@ -111,9 +110,8 @@ export function requestRoutes(router: Router, options: RequestRouteOptions): voi
 }
 
 /**
- * The caller's entry named by the path, whole; its bytes are set aside in the budget for answers. One that is not
- * there may be on its way: only then is it worth waiting.
- *
+ * The caller's entry named by the path, with its whole body; its bytes are reserved in the budget for answers. Waits
+ * for captures in flight only when the entry is not found.
  * @throws HttpError 404, 503 when there is no memory for its body
  */
 export async function findOwnedRequest(
@@ -137,13 +135,13 @@ export async function findOwnedRequest(
   return { ...found, body };
 }
 
-/** The length after which the bodies of a page are cut, so that together they keep to the page's bytes. */
+/** The length at which the bodies of a page are cut, so that together they stay within the page's limit. */
 function bodyLimit(entries: PageEntry[]): number {
   let left = PAGE_MAX_BODY_BYTES;
   const sizes = entries.map(({ size }) => Math.min(size, LIST_MAX_BODY_BYTES)).toSorted((a, b) => a - b);
   for (const [i, size] of sizes.entries()) {
     const share = Math.floor(left / (sizes.length - i));
-    // The sizes only grow from here on.
+    // The sizes only increase from here on.
     if (size > share) return share;
     left -= size;
   }

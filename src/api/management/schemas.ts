@@ -31,7 +31,7 @@ export const MAX_VERIFY_PAYLOAD_BYTES = 1024 * 1024;
 
 const provider = z.enum(PROVIDERS, `must be one of ${PROVIDERS.join(', ')}`);
 
-/** A signature, and what is as short. */
+/** A signature or a similarly short text. */
 const shortText = z.string().max(MAX_SIGNATURE_LENGTH, `must have at most ${MAX_SIGNATURE_LENGTH} characters`);
 
 /** Body of `POST /api/verify-signature`. */
@@ -46,10 +46,10 @@ export const verifySignatureBody = z.object({
   timestamp: shortText.optional(),
 });
 
-/** Body of `POST /api/requests/:id/verify`; the provider is found by the entry's headers when left out. */
+/** Body of `POST /api/requests/:id/verify`; by default the provider is found by the entry's headers. */
 export const verifyStoredBody = z.strictObject({ provider: provider.optional(), secret: shortText });
 
-/** In a query, where numbers are texts. */
+/** A number in a query, where values are texts. */
 const wholeNumber = z
   .string()
   .regex(/^\d{1,15}$/, 'must be a whole number')
@@ -66,14 +66,14 @@ const limitUpTo = (max: number, byDefault: number) =>
         .overwrite((limit) => Math.min(limit, max)),
     )
     .default(byDefault)
-    .meta({ description: `More than ${max} is taken for ${max}` });
+    .meta({ description: `More than ${max} is read as ${max}` });
 
 const offset = wholeNumber.pipe(z.int().min(0).max(MAX_WHOLE_NUMBER)).default(0);
 
 /** Query of `GET /api/endpoints/:id/requests`; a `limit` over 200 is clamped. Other names are ignored. */
 export const pageQuery = z.object({ limit: limitUpTo(MAX_LIMIT, 50), offset, before: uuid.optional() });
 
-/** Query of `GET /api/endpoints`, likewise; without parameters it is all that fits on a page. */
+/** Query of `GET /api/endpoints`, likewise; the default is a full page. */
 export const endpointPageQuery = z.object({
   limit: limitUpTo(MAX_ENDPOINTS_LIMIT, MAX_ENDPOINTS_LIMIT),
   offset,

@@ -17,7 +17,7 @@ import { networkOf, senderAddress } from '../http/sender-address.ts';
 import { validate } from '../http/validate.ts';
 import { MAX_VERIFY_PAYLOAD_BYTES, verifySignatureBody, verifyStoredBody } from './schemas.ts';
 
-/** JSON may take six bytes for one of the payload (`\u0000`). */
+/** JSON may take six bytes for one byte of the payload (`\u0000`). */
 const MAX_JSON_BYTES = 6 * MAX_VERIFY_PAYLOAD_BYTES + 64 * 1024;
 
 export interface VerifyRouteOptions {
@@ -25,7 +25,7 @@ export interface VerifyRouteOptions {
   trustProxyHops: number;
 }
 
-/** The public route. Nothing of what it is sent is kept or logged. */
+/** The public route. Nothing of its input is kept or logged. */
 export function verifySignatureRoutes(
   open: Router,
   { managementBodies: budget, trustProxyHops }: VerifyRouteOptions,
@@ -41,7 +41,7 @@ export function verifySignatureRoutes(
   });
 }
 
-/** Checks a stored entry by its own headers and exact bytes; the secret is used and forgotten. */
+/** Checks a stored entry by its own headers and exact bytes; the secret is not kept. */
 export function verifyStoredRoutes(guarded: Router, options: RequestRouteOptions): void {
   guarded.post(
     '/api/requests/:id/verify',
@@ -60,9 +60,9 @@ async function verifyStored(
   headers: Record<string, string>,
   payload: Buffer,
   secret: string,
-  asked?: Provider,
+  requested?: Provider,
 ): Promise<StoredResult> {
-  const provider = asked ?? PROVIDERS.find((name) => Object.hasOwn(headers, SCHEMES[name].header));
+  const provider = requested ?? PROVIDERS.find((name) => Object.hasOwn(headers, SCHEMES[name].header));
   if (provider === undefined) {
     const names = PROVIDERS.map((name) => SCHEMES[name].header).join(', ');
     return {

@@ -1,29 +1,29 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 
-/** Of a payload, hashed in one turn of the event loop: about a millisecond. */
+/** Bytes that are hashed in one turn of the event loop: about a millisecond. */
 const SLICE_BYTES = 256 * 1024;
 
-/** What a check is given. The payload is the raw body, to the byte. */
+/** The input of a check. The payload is the raw body, byte for byte. */
 export interface SignatureInput {
   payload: Buffer;
   /** Value of the provider's signature header. */
   signature: string;
-  /** The HMAC key is its UTF-8 bytes, whole, prefixes like `whsec_` included. */
+  /** The HMAC key is the UTF-8 bytes of the whole secret, including prefixes like `whsec_`. */
   secret: string;
   /** Value of the provider's timestamp header, where it has one. */
   timestamp?: string | undefined;
 }
 
-/** What a provider makes of a signature header. */
+/** A signature header as its provider reads it. */
 export interface ParsedSignature {
-  /** Signatures in it that could be the right one. */
+  /** Signatures in the header that may match. */
   candidates: string[];
-  /** The signature of a payload as it should stand among the candidates; missing when it can't be computed. */
+  /** Computes the signature that a candidate must equal; missing when it cannot be computed. */
   sign?: (payload: Buffer, secret: string) => Promise<string>;
   /** A signature in the form of the provider's header. */
   present: (signature: string) => string;
-  /** What is wrong with the input, as a sentence for its author; the check has failed then. */
+  /** The fault of the input, as a sentence for its author; the check fails then. */
   problem?: string | undefined;
   /** Unix seconds of the signing, as the provider states it. */
   signedAt?: number | undefined;
@@ -33,7 +33,7 @@ export interface ParsedSignature {
 export interface SignatureScheme {
   /** Header that carries the signature, in lower case. */
   header: string;
-  /** Header that carries the timestamp, where that is not in the signature. */
+  /** Header that carries the timestamp, where it is not in the signature. */
   timestampHeader?: string;
   parse: (input: SignatureInput) => ParsedSignature;
 }
@@ -57,8 +57,8 @@ export function hexProblem(signature: string): string | undefined {
 }
 
 /**
- * Compares texts in constant time. Texts and not decoded bytes, because Node's hex and
- * Base64 decoders ignore what follows the digits, and would take junk for a match.
+ * Compares texts in constant time. Not decoded bytes, because Node's hex and Base64 decoders ignore trailing junk,
+ * which would then match.
  */
 export function sameText(a: string, b: string): boolean {
   const [left, right] = [Buffer.from(a), Buffer.from(b)];

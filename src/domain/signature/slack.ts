@@ -30,7 +30,7 @@ function parse({ signature, timestamp }: SignatureInput): ParsedSignature {
   };
 }
 
-/** The time is part of what is signed, so that none may be put in its place. */
+/** The timestamp is part of the signed text, so a missing one cannot be replaced. */
 function timeProblem(timestamp: string | undefined, isTime: boolean): string | undefined {
   if (timestamp === undefined || timestamp === '')
     return 'A timestamp is required for slack: pass the value of X-Slack-Request-Timestamp.';

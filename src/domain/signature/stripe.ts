@@ -5,8 +5,8 @@ const MAX_CANDIDATES = 16;
 
 /**
  * `Stripe-Signature: t=<seconds>,v1=<hex>[,v1=<hex>…]` over `<t>.<raw body>`
- * (https://docs.stripe.com/webhooks/signature).
- * While a secret is rolled there are several `v1`, and any of them may match; other schemes are ignored.
+ * (https://docs.stripe.com/webhooks/signature). While a secret is rolled there are several `v1`, and any of them may
+ * match; other schemes are ignored.
  */
 export const stripe: SignatureScheme = { header: 'stripe-signature', parse };
 

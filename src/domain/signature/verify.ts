@@ -10,32 +10,30 @@ export const SCHEMES = { github, stripe, shopify, slack } satisfies Record<strin
 export type Provider = keyof typeof SCHEMES;
 export const PROVIDERS = Object.keys(SCHEMES) as [Provider, ...Provider[]];
 
-/** Signatures older (or further ahead) than this are refused by the providers' own libraries. */
+/** The providers' own libraries refuse signatures that are older, or further in the future. */
 const TOLERANCE_SECONDS = 300;
 
-/** Characters of a signature that are looked at; providers send some hundred at most. */
+/** Maximum number of characters of a signature; providers send a few hundred at most. */
 export const MAX_SIGNATURE_LENGTH = 4_096;
 
-/** On longer payloads usual mistakes are not tried: to parse hostile JSON of 128 KiB takes 20 ms. */
+/** Longer payloads are not diagnosed: parsing hostile JSON of 128 KiB takes 20 ms. */
 const MAX_DIAGNOSED_BYTES = 128 * 1024;
 
 const NO_MATCH =
-  'The signature does not match: either the secret is another one, or the payload is not the raw body that was signed.';
+  'The signature does not match: either the secret is wrong, or the payload is not the raw body that was signed.';
 
 /** The signature verification result of the specification. */
 export interface VerificationResult {
   valid: boolean;
-  /** In the form of the provider's header; empty when it can't be computed. */
+  /** In the form of the provider's header; empty when it cannot be computed. */
   expected: string;
-  /** The signature as received. */
   actual: string;
-  /** What to mend, or what to know of a valid signature. */
+  /** How to fix the input, or a note on a valid signature. */
   details?: string;
 }
 
 /**
- * Checks a webhook signature. Its age never decides, because captured deliveries are old; it is said in `details`.
- *
+ * Checks a webhook signature. Its age never decides, because captured deliveries are old; `details` states it.
  * @param now Unix milliseconds
  */
 export async function verifySignature(
@@ -45,13 +43,13 @@ export async function verifySignature(
 ): Promise<VerificationResult> {
   const { signature, payload, secret } = input;
   if (signature.length > MAX_SIGNATURE_LENGTH) {
-    const details = `The signature has ${signature.length} characters; at most ${MAX_SIGNATURE_LENGTH} are looked at.`;
+    const details = `The signature has ${signature.length} characters; at most ${MAX_SIGNATURE_LENGTH} are read.`;
     return { valid: false, expected: '', actual: signature, details };
   }
   const parsed = SCHEMES[provider].parse(input);
   const expected = await parsed.sign?.(payload, secret);
   const valid = parsed.problem === undefined && expected !== undefined && matches(parsed, expected);
-  const problem = valid ? undefined : (parsed.problem ?? (await whyNot(parsed, input)));
+  const problem = valid ? undefined : (parsed.problem ?? (await diagnose(parsed, input)));
   const details = [problem, ageNote(parsed.signedAt, now)].filter((text) => text !== undefined);
   return {
     valid,
@@ -62,12 +60,12 @@ export async function verifySignature(
 }
 
 function matches({ candidates }: ParsedSignature, expected: string): boolean {
-  // Every candidate is compared, so that time tells nothing of which one matched.
+  // Compares every candidate, so that the duration does not reveal which one matched.
   return candidates.map((candidate) => sameText(candidate, expected)).includes(true);
 }
 
-/** Tries the usual mistakes: the one under which the signature matches is the one that was made. */
-async function whyNot(parsed: ParsedSignature, { payload, secret }: SignatureInput): Promise<string> {
+/** Tries the usual mistakes: the mistake that was made is the one under which the signature matches. */
+async function diagnose(parsed: ParsedSignature, { payload, secret }: SignatureInput): Promise<string> {
   const { sign } = parsed;
   if (sign === undefined) return 'The signature cannot be checked.';
   const wouldMatch = async (otherPayload: Buffer, otherSecret: string): Promise<boolean> =>
@@ -76,7 +74,7 @@ async function whyNot(parsed: ParsedSignature, { payload, secret }: SignatureInp
     return 'The secret has white space around it; without it the signature matches.';
   }
   if (payload.length > MAX_DIAGNOSED_BYTES) {
-    return `${NO_MATCH} Usual mistakes are looked for in payloads of up to ${MAX_DIAGNOSED_BYTES} bytes only.`;
+    return `${NO_MATCH} Only payloads of up to ${MAX_DIAGNOSED_BYTES} bytes are checked for usual mistakes.`;
   }
   for (const [altered, mistake] of alterations(payload)) {
     if (await wouldMatch(altered, secret)) return mistake;
