@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { presentRequest, type LogEntry } from './captured-request.ts';
+import { presentRequest, type LogEntry } from './log-entry.ts';
 import type { DecodedCapture } from './capture-batch.ts';
 
 /** The only event that the service sends; its payload is a log entry. */

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { headersFrom } from '../../src/domain/captured-request.ts';
+import { headersFrom } from '../../src/domain/log-entry.ts';
 import { newTimeOrderedId } from '../../src/domain/ids.ts';
 import { persistBatches } from '../../src/worker/persist.ts';
 import { makeCapture } from '../support/captures.ts';

@@ -1,7 +1,7 @@
 import { request, type IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
 import jwt from 'jsonwebtoken';
-import type { LogEntry } from '../../src/domain/captured-request.ts';
+import type { LogEntry } from '../../src/domain/log-entry.ts';
 import type { EndpointCreated, EndpointRecord } from '../../src/domain/endpoint.ts';
 import { JWT_SECRET } from './environment.ts';
 

@@ -1,8 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decodeBatch, encodeBatch, encodedSize } from '../../src/domain/capture-batch.ts';
-import { headersFrom, presentRequest, queryFrom, type StoredRequest } from '../../src/domain/captured-request.ts';
-import { aliasProblem, isAliasShaped } from '../../src/domain/endpoint.ts';
+import { headersFrom, presentRequest, queryFrom } from '../../src/domain/log-entry.ts';
+import { type StoredRequest } from '../../src/domain/captured-request.ts';
+import { aliasProblem, isAliasShaped } from '../../src/domain/alias.ts';
 import {
   bytesToId,
   firstIdAt,

@@ -1,7 +1,7 @@
 import { isHttpError } from 'http-errors';
 import type { Context, Middleware, Next } from 'koa';
 import { httpError, notFound } from '../http/errors.ts';
-import { isAliasShaped } from '../../domain/endpoint.ts';
+import { isAliasShaped } from '../../domain/alias.ts';
 import { isUuid, newTimeOrderedId, timeOfId } from '../../domain/ids.ts';
 import type { ApiMetrics, CaptureOutcome } from '../metrics.ts';
 import { maxRequestSize, type Plan, type Plans } from '../../plans.ts';

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import type { Socket } from 'socket.io';
 import { withDeadline } from '../../deadline.ts';
-import { presentRequest } from '../../domain/captured-request.ts';
+import { presentRequest } from '../../domain/log-entry.ts';
 import { EVENT_MAX_BODY_BYTES, REQUEST_EVENT } from '../../domain/live-event.ts';
 import type { Database } from '../../store/database.ts';
 import { listRequestsAfter, type Reader } from '../../store/requests.ts';

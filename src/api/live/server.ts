@@ -1,17 +1,15 @@
 import type { IncomingMessage, Server as HttpServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { Server, type Socket } from 'socket.io';
+import { Server } from 'socket.io';
 import type { LiveConfig } from '../../config.ts';
-import { withDeadline } from '../../deadline.ts';
-import { userRoom } from '../../domain/live-event.ts';
-import { describeError, type Log } from '../../log.ts';
+import type { Log } from '../../log.ts';
 import { liveAdapter, watchSubscriber } from '../../redis/live-channels.ts';
 import type { ApiMetrics } from '../metrics.ts';
 import type { Database } from '../../store/database.ts';
 import type { AuthOptions } from '../auth/token.ts';
 import { createLiveConnection, type Conn, type WebSocketLike } from './connection.ts';
-import { principalOf, Refusal } from './handshake.ts';
+import { createAdmission } from './handshake.ts';
 import { createMessageLimit } from './message-limit.ts';
 import { serveSocket, TOKEN_RECHECK_MS } from './session.ts';
 import { createReplayLimit } from './replay.ts';
@@ -24,9 +22,6 @@ const MAX_FRAME_BYTES = 16 * 1024;
 
 /** Time until the handshake's token has to arrive. */
 const HANDSHAKE_MS = 10_000;
-
-/** Time limit for saving the user's plan. Only captures need it, so a database that hangs refuses no socket. */
-const SAVE_PLAN_MS = 2_000;
 
 /** While draining, sockets are closed in slices, so that their clients do not all reconnect at the same moment. */
 const DRAIN_SLICES = 16;
@@ -90,36 +85,13 @@ export function startLive(options: LiveOptions): Live {
     webSockets.add(webSocket);
     webSocket.once('close', () => webSockets.delete(webSocket));
   });
-  io.use((socket, next) => void admitOrRefuse(socket, next));
+  const admit = createAdmission({ sessions, listening, auth, log });
+  io.use((socket, next) => void admit(socket, next));
   io.on('connection', (socket) => {
     const { connection, limit, principal } = sessions.of(socket.conn) ?? {};
     if (connection !== undefined && limit !== undefined && principal !== undefined)
       serveSocket(socket, connection, limit, principal, serving);
   });
-
-  async function admitOrRefuse(socket: Socket, next: (error?: Error) => void): Promise<void> {
-    try {
-      await admit(socket);
-      next();
-    } catch (error) {
-      if (error instanceof Refusal) return next(error);
-      log.warn({ error: describeError(error) }, 'A socket cannot be admitted now');
-      // A temporary fault closes the connection, so that the client tries again.
-      sessions.of(socket.conn)?.connection.cut('interrupted');
-      next(new Refusal('try again', 'This cannot be done now'));
-    }
-  }
-
-  /** Joins a socket to its user's room: every event that is published after `connect` is received. */
-  async function admit(socket: Socket): Promise<void> {
-    const principal = await principalOf(socket, auth);
-    sessions.admit(socket.conn, principal);
-    await withDeadline(SAVE_PLAN_MS, auth.rememberPlan(principal.userId, principal.plan.name)).catch((error: unknown) =>
-      log.warn({ error: describeError(error) }, 'Plan not saved'),
-    );
-    await socket.join(userRoom(principal.userId));
-    await listening.settled();
-  }
 
   return {
     acceptsUpgrade: (req) => req.url?.startsWith(PATH) === true,

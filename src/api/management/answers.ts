@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import { logEntryJson, presentRequest, type StoredRequest } from '../../domain/captured-request.ts';
+import { logEntryJson, presentRequest } from '../../domain/log-entry.ts';
+import { type StoredRequest } from '../../domain/captured-request.ts';
 import { unavailable } from '../http/errors.ts';
 import { createTurns } from '../../turns.ts';
 import { principal } from '../auth/token.ts';

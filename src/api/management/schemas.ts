@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { uuid } from '../http/validate.ts';
-import { ALIAS, ALIAS_MAX_LENGTH, ALIAS_MIN_LENGTH, aliasProblem } from '../../domain/endpoint.ts';
+import { ALIAS, ALIAS_MAX_LENGTH, ALIAS_MIN_LENGTH, aliasProblem } from '../../domain/alias.ts';
 import { MAX_SIGNATURE_LENGTH, PROVIDERS } from '../../domain/signature/verify.ts';
 
 const MAX_LIMIT = 200;

@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router';
 import type { Context } from 'koa';
-import { headersFrom } from '../../domain/captured-request.ts';
+import { headersFrom } from '../../domain/log-entry.ts';
 import {
   PROVIDERS,
   SCHEMES,

@@ -1,6 +1,6 @@
 import { io } from 'socket.io-client';
 import type { SubscriptionAnswer } from '../../../src/api/live/subscriptions.ts';
-import type { LogEntry } from '../../../src/domain/captured-request.ts';
+import type { LogEntry } from '../../../src/domain/log-entry.ts';
 
 /**
  * A client as the README shows it: it follows endpoints, and after every interruption catches up from its last
