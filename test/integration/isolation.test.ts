@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => environment.close());
 
-/** User ids that a text collation would take for the same one. */
+/** User ids that a text collation would treat as equal. */
 const PAIRS = [
   ['ann', 'bob'],
   ['ann', 'ann '],

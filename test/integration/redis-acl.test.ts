@@ -16,13 +16,13 @@ afterAll(async () => {
   await env.close();
 });
 
-/** The README's rule for this environment's prefix; without the names and the password, which are the reader's own. */
+/** The README's rule for this environment's prefix, without its names and password. */
 function ruleOfReadme(): string[] {
   const [, rule = ''] = /^ACL SETUSER hookbay on '>[^']*' (.*)$/m.exec(readFileSync('README.md', 'utf8')) ?? [];
   return rule.replaceAll("'", '').replaceAll('hookbay', env.config.redis.prefix).split(' ');
 }
 
-test('a Redis user with the README’s rule can do all that API and worker do, and nothing beside', async () => {
+test('a Redis user with the README’s rule can do all that API and worker do, and no more', async () => {
   await env.redis.call('ACL', 'SETUSER', USER, 'reset', 'on', `>${PASSWORD}`, ...ruleOfReadme());
   await env.redis.call('ACL', 'LOG', 'RESET');
   const login = {
