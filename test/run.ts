@@ -1,7 +1,7 @@
 /*
- * `npm test`: type check, format, lint, and every test, on servers of its own. Ends with a line of counts.
- * In CI a skipped test is a failure: nothing may pass because it did not run. The tests of the image
- * are the exception where nothing can build one, and that is said.
+ * `npm test`: type check, format, lint, and every test, on servers of its own. Ends with a line of counts. In CI a
+ * skipped test is a failure: nothing may pass because it did not run. The tests of the image are the exception where
+ * nothing can build one, and that is said.
  */
 import { spawn } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -22,12 +22,12 @@ interface Report {
   }[];
 }
 
-/** What the formatter looks at. */
+/** The files for the formatter. */
 const FORMATTED = ['src/**/*.{ts,mjs}', 'test/**/*.ts', 'migrations/*.ts'];
 
 const filters = process.argv.slice(2);
 const failures: string[] = [];
-// A short name: sockets lie in it, and their paths are bounded.
+// A short name: it contains sockets, whose paths are limited.
 const folder = mkdtempSync(join(tmpdir(), 'hookbay-'));
 
 if (filters.length === 0) {
@@ -74,8 +74,7 @@ function readReport(): Report | undefined {
 }
 
 /**
- * Vitest stops its servers itself unless it is broken off (Ctrl-C): then they are still there, as their data
- * directories tell.
+ * Vitest stops its servers unless it is interrupted (Ctrl-C): the remaining ones are found by their data directories.
  */
 async function cleanUp(): Promise<void> {
   for (const file of globSync('**/processes.json', { cwd: folder })) await claimDataDir(join(folder, dirname(file)));

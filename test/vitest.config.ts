@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 const shared = {
   globalSetup: 'test/support/global-setup.ts',
   pool: 'forks',
-  // Generous: a slow machine is no failure. Tests wait for conditions, not for time.
+  // Long time limits: a slow machine is no failure. Tests wait for conditions, not for time.
   testTimeout: 120_000,
   hookTimeout: 120_000,
   expect: { requireAssertions: true },
@@ -21,7 +21,7 @@ export default defineConfig({
           sequence: { groupOrder: 0 },
         },
       },
-      // Helm's renders: no servers, but tools that may have to be built first.
+      // Helm's renders need no servers, but tools that may have to be built first.
       {
         test: {
           ...shared,

@@ -12,7 +12,7 @@ import { chartSuite, newestHelm } from './support/suite.ts';
 const PASSWORD = 'a]?#@b$c\'d"e\\f `g` %h';
 
 chartSuite('the bundled Redis', () => {
-  test('its command starts a durable server of bounded memory, with any password, and shows it in no list of processes', async () => {
+  test('its command starts a durable server of bounded memory, with any password, which is in no list of processes', async () => {
     const set = [...BUNDLED, 'redis.bundled.resources.limits.memory=1000Mi', 'redis.bundled.maxmemoryPercent=50'];
     const { container } = podOf(await render(newestHelm(), { set }), 'StatefulSet', 'redis');
     const folder = mkdtempSync(join(tmpdir(), 'hookbay-redis-'));
@@ -41,13 +41,13 @@ chartSuite('the bundled Redis', () => {
     expect(await setting('requirepass')).toBe(PASSWORD);
     expect(statSync(join(folder, 'password.conf')).mode & 0o077).toBe(0);
     expect(readFileSync(`/proc/${child.pid}/cmdline`, 'utf8')).not.toContain('?#@');
-    // The shell has become the server, which so gets SIGTERM itself.
+    // The shell has become the server (exec), so that SIGTERM reaches the server itself.
     const ended = new Promise((resolve) => child.on('exit', (code) => resolve(code)));
     child.kill('SIGTERM');
     expect(await ended).toBe(0);
   });
 
-  test('a memory limit is needed, as any quantity that Kubernetes takes for one', async () => {
+  test('a memory limit is required, in any form that Kubernetes accepts', async () => {
     for (const resources of ['{"limits":null}', 'null']) {
       await expect(
         render(newestHelm(), { set: BUNDLED, json: [`redis.bundled.resources=${resources}`] }),
@@ -69,14 +69,14 @@ chartSuite('the bundled Redis', () => {
 });
 
 chartSuite('the bundled MySQL', () => {
-  test('keeps its data in a folder of the volume: a new file system has a lost+found, and MySQL starts in no folder that is not empty', async () => {
+  test('keeps its data in a folder of the volume: a new file system has a lost+found, and MySQL needs an empty folder to start', async () => {
     const { container } = podOf(await render(newestHelm(), { set: BUNDLED }), 'StatefulSet', 'mysql');
     const mounts = container.volumeMounts?.map(({ mountPath }) => mountPath);
     expect(mounts).toEqual(expect.arrayContaining(['/var/lib/mysql', '/var/lib/mysql-files']));
     expect(container.args).toContain('--datadir=/var/lib/mysql/data');
   });
 
-  test('is not asked for what its image refuses: it writes user and passwords into SQL as they are', async () => {
+  test('does not pass values that its image refuses: it writes user and passwords into SQL as they are', async () => {
     await expect(render(newestHelm(), { set: [...BUNDLED, 'mysql.username.value=root'] })).rejects.toThrow(
       /mysql\.username\.value must not be root/,
     );
@@ -90,7 +90,7 @@ chartSuite('the bundled MySQL', () => {
     }
   });
 
-  test('is asked by TCP with a password that is no argument, and keeps what it acknowledged', async () => {
+  test('is probed by TCP with a password that is no argument, and keeps what it acknowledged', async () => {
     const { container } = podOf(await render(newestHelm(), { set: BUNDLED }), 'StatefulSet', 'mysql');
     for (const probe of [container.startupProbe, container.readinessProbe]) {
       expect(probe?.exec?.command.join(' ')).toMatch(

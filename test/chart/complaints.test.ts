@@ -21,7 +21,7 @@ import {
 } from './support/manifests.ts';
 import { eachHelm } from './support/suite.ts';
 
-/* What users of other charts had to complain about, a group each. */
+/* Frequent complaints of the users of other charts, one group each. */
 eachHelm('complaints about charts', (helm) => {
   const migrationOf = (manifests: Manifest[]): Manifest => manifests.find(({ kind }) => kind === 'Job') as Manifest;
 
@@ -41,7 +41,7 @@ eachHelm('complaints about charts', (helm) => {
       );
     });
 
-    test('the Job goes on trying until its deadline, however long the database takes to come: a failed one is not run again by an upgrade', async () => {
+    test('the Job tries until its deadline, because an upgrade does not run a failed one again', async () => {
       const { backoffLimit, activeDeadlineSeconds } = migrationOf(await render(helm, { set: BUNDLED })).spec as {
         backoffLimit: number;
         activeDeadlineSeconds: number;
@@ -51,7 +51,7 @@ eachHelm('complaints about charts', (helm) => {
       expect(waits.reduce((sum, wait) => sum + wait)).toBeGreaterThanOrEqual(activeDeadlineSeconds);
     });
 
-    test('a given password reaches the hook by a copy that is an earlier hook, and goes afterwards', async () => {
+    test('a given password reaches the hook by a copy that is an earlier hook, which is removed afterwards', async () => {
       const manifests = await render(helm, { file: 'given-values.yaml' });
       const reference = podOf(manifests, 'Job', '-migrate').container.env?.find(({ name }) => name === 'MYSQL_PASSWORD')
         ?.valueFrom?.secretKeyRef;
@@ -77,13 +77,13 @@ eachHelm('complaints about charts', (helm) => {
     });
   });
 
-  test('a post-install migration and --wait wait for each other: nothing that a pod waits for comes after the pods', async () => {
+  test('a post-install migration and --wait wait for each other: no pod waits for a resource that is created after the pods', async () => {
     for (const options of [{ set: BUNDLED }, { set: EXTERNAL }, { file: 'job.yaml' }] satisfies RenderOptions[]) {
       const manifests = await render(helm, options);
       const job = migrationOf(manifests);
       expect(isHook(job) ? hooksOf(job) : []).not.toContain('post-install');
       expect(manifests.filter((manifest) => hooksOf(manifest).some((hook) => hook.startsWith('post-')))).toEqual([]);
-      // The pods themselves wait, by their start-up probe: neither init containers nor a tool that watches Jobs.
+      // The pods wait by their start-up probe: neither init containers nor a tool that watches Jobs.
       for (const role of ['api', 'worker']) {
         const { spec, container } = podOf(manifests, 'Deployment', `-${role}`);
         expect(spec.initContainers).toBeUndefined();
@@ -95,7 +95,7 @@ eachHelm('complaints about charts', (helm) => {
     }
   });
 
-  describe('secrets are made up anew with each sync', () => {
+  describe('secrets are generated again with each sync', () => {
     const NAME = 'hb-hookbay';
     const dataOf = async (options: RenderOptions): Promise<Record<string, string>> =>
       one(await render(helm, options), 'Secret', 'hookbay').data ?? {};
@@ -103,7 +103,7 @@ eachHelm('complaints about charts', (helm) => {
       data: Record<string, string> | undefined,
       set = BUNDLED,
     ): Promise<Record<string, string>> => {
-      // Without any `data`, as a Secret is that somebody emptied.
+      // Without any `data`, like a Secret that was emptied.
       const cluster = await startFakeCluster([
         { apiVersion: 'v1', kind: 'Secret', metadata: { name: NAME }, ...(data && { data }) },
       ]);
@@ -115,7 +115,7 @@ eachHelm('complaints about charts', (helm) => {
       });
     };
 
-    test('what is in the cluster stays, to the byte; what is missing is added', async () => {
+    test('values in the cluster stay unchanged, byte for byte; missing ones are added', async () => {
       const kept = { 'jwt-secret': 'S0VQVA==', 'redis-password': 'QUxTTw==' };
       const data = await inCluster(kept);
       expect(data).toMatchObject(kept);
@@ -133,7 +133,7 @@ eachHelm('complaints about charts', (helm) => {
       );
     });
 
-    test('a given value wins over what is in the cluster', async () => {
+    test('a given value overrides that in the cluster', async () => {
       const given = 'x'.repeat(40);
       expect(
         await inCluster({ 'jwt-secret': 'S0VQVA==' }, [...BUNDLED, `auth.jwt.secret.value=${given}`]),
@@ -158,7 +158,7 @@ eachHelm('complaints about charts', (helm) => {
       expect(await templates()).toEqual(await templates());
     });
 
-    test('with existing Secrets nothing is made up, and the chart has no Secret of its own', async () => {
+    test('with existing Secrets nothing is generated, and the chart has no Secret of its own', async () => {
       const manifests = await render(helm, { file: 'existing-secrets.yaml' });
       expect(manifests.filter(({ kind }) => kind === 'Secret')).toEqual([]);
     });
@@ -185,7 +185,7 @@ eachHelm('complaints about charts', (helm) => {
       expect(migrate.mysql.password).toBe('a]?#@b$c\'d"e\\f g%h');
     });
 
-    test('another password starts the pods anew', async () => {
+    test('another password restarts the pods', async () => {
       const annotations = async (...set: string[]): Promise<unknown> =>
         (
           specOf(one(await render(helm, { file: 'given-values.yaml', set }), 'Deployment', '-api'), 'template') as {
@@ -197,7 +197,7 @@ eachHelm('complaints about charts', (helm) => {
     });
   });
 
-  test('liveness coupled to the database restarts everything in an outage: it asks for the event loop alone, with patience', async () => {
+  test('liveness coupled to the database restarts everything in an outage: it only checks the event loop, with a long time-out', async () => {
     const manifests = await render(helm, { set: BUNDLED });
     for (const role of ['api', 'worker']) {
       const { livenessProbe, readinessProbe } = podOf(manifests, 'Deployment', `-${role}`).container;
@@ -209,12 +209,12 @@ eachHelm('complaints about charts', (helm) => {
       expect(podOf(manifests, 'StatefulSet', store).container.livenessProbe?.tcpSocket).toEqual({ port: store });
   });
 
-  describe('the replicas of chart and autoscaler are in each other’s way', () => {
+  describe('the replicas of chart and autoscaler conflict', () => {
     test.each([
       ['api', 'hpa.yaml', 'HorizontalPodAutoscaler'],
       ['worker', 'hpa.yaml', 'HorizontalPodAutoscaler'],
       ['worker', 'keda.yaml', 'ScaledObject'],
-    ])('%s with %s: the %s alone says how many', async (role, file, kind) => {
+    ])('%s with %s: only the %s sets the number', async (role, file, kind) => {
       const manifests = await render(helm, { file });
       expect(one(manifests, 'Deployment', `-${role}`).spec).not.toHaveProperty('replicas');
       expect((specOf(one(manifests, kind, `-${role}`), 'scaleTargetRef') as { name: string }).name).toBe(
@@ -235,7 +235,7 @@ eachHelm('complaints about charts', (helm) => {
     });
   });
 
-  test('"field is immutable": no upgrade changes a selector, whatever else it changes', async () => {
+  test('"field is immutable": no upgrade changes a selector, whatever values it changes', async () => {
     const selectors = (manifests: Manifest[]): unknown[] =>
       manifests
         .filter(({ kind }) => /Deployment|StatefulSet/.test(kind))
@@ -275,7 +275,7 @@ eachHelm('complaints about charts', (helm) => {
   });
 
   describe('scaling down kills busy workers', () => {
-    test('a worker has its grace period for the jobs in hand, and scaling down takes its time', async () => {
+    test('a worker has its grace period for its running jobs, and scaling down is slow', async () => {
       const manifests = await render(helm, { file: 'keda.yaml' });
       const { spec, container } = podOf(manifests, 'Deployment', '-worker');
       const env = environmentOf(manifests, container);
@@ -295,13 +295,13 @@ eachHelm('complaints about charts', (helm) => {
       }
     });
 
-    test('the last worker is never taken away: it promotes delayed jobs and sweeps', async () => {
+    test('the last worker is never removed: it promotes delayed jobs and sweeps', async () => {
       await expect(render(helm, { file: 'keda.yaml', set: ['worker.keda.minReplicaCount=0'] })).rejects.toThrow(
         /minReplicaCount/,
       );
     });
 
-    test('a grace period that does not hold preStop and drain is refused', async () => {
+    test('a grace period that is too short for preStop and drain is refused', async () => {
       await expect(render(helm, { set: [...BUNDLED, 'api.terminationGracePeriodSeconds=29'] })).rejects.toThrow(
         /api\.terminationGracePeriodSeconds must be at least 30/,
       );
@@ -309,7 +309,7 @@ eachHelm('complaints about charts', (helm) => {
     });
   });
 
-  test('KEDA looks at another key than the queue uses', async () => {
+  test('KEDA reads another key than the queue uses', async () => {
     const manifests = await render(helm, { file: 'keda.yaml' });
     const env = environmentOf(manifests, podOf(manifests, 'Deployment', '-worker').container);
     const triggers = specOf(one(manifests, 'ScaledObject'), 'triggers') as {
@@ -333,7 +333,7 @@ eachHelm('complaints about charts', (helm) => {
       { parameter: 'username', name: 'cache-login', key: 'user' },
       { parameter: 'ca', name: 'private-ca', key: 'ca.pem' },
     ]);
-    // KEDA's operator lives in a namespace of its own.
+    // KEDA's operator runs in a namespace of its own.
     const bundled = specOf(one(await render(helm, { file: 'keda-plain.yaml' }), 'ScaledObject'), 'triggers') as {
       metadata: { address: string };
     }[];
@@ -342,7 +342,7 @@ eachHelm('complaints about charts', (helm) => {
     );
   });
 
-  test('a misspelt value is taken in silence', async () => {
+  test('a misspelt value is accepted silently', async () => {
     for (const typo of [
       'api.replcaCount=3',
       'mysql.pasword.value=x',

@@ -27,7 +27,7 @@ eachHelm('what is made from the chart', (helm) => {
     }
   });
 
-  test('has no hook, no Secret and nothing made up', async () => {
+  test('has no hook, no Secret and nothing generated', async () => {
     const manifests = Object.entries(await generatedFiles(helm)).flatMap(([path, text]) =>
       path.endsWith('.md') ? [] : parseManifests(text),
     );
@@ -56,7 +56,7 @@ chartSuite('kustomize', () => {
     },
   );
 
-  test('production takes its hosts from one place, and credentials from a Secret of your own', async () => {
+  test('production reads its hosts from one place, and credentials from a Secret of your own', async () => {
     const manifests = await build('production');
     expect(manifests.filter(({ kind }) => kind === 'Secret' || kind === 'ConfigMap')).toEqual([]);
     for (const [kind, ending] of [
@@ -75,7 +75,7 @@ chartSuite('kustomize', () => {
     });
   });
 
-  test('dev brings every credential that its pods name', async () => {
+  test('dev has every credential that its pods name', async () => {
     const manifests = await build('dev');
     const secret = Object.keys(one(manifests, 'Secret').data ?? {});
     const needed = podsOf(manifests).flatMap(({ spec }) =>
@@ -105,7 +105,7 @@ chartSuite('examples', () => {
     },
   );
 
-  test('Argo CD and Flux give values that the chart takes, and nothing that it would make up', async () => {
+  test('Argo CD and Flux pass values that the chart accepts, and leave nothing to generate', async () => {
     const [application] = parseManifests(readFileSync('k8s/argocd/application.yaml', 'utf8'));
     const release = parseManifests(readFileSync('k8s/flux/helmrelease.yaml', 'utf8')).find(
       ({ kind }) => kind === 'HelmRelease',

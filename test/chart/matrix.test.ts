@@ -23,7 +23,7 @@ beforeAll(() => {
   if (tools.missing.length === 0) validate = openSchemas();
 });
 
-/** Names of Secrets that are there before the release: the values' own words. */
+/** Names of Secrets that exist before the release, as in the values. */
 const FOREIGN = /^(db-login|db-root|cache-login|jwt|test-token|private-ca|certs)$/;
 
 eachHelm('what every set of values renders', (helm) => {
@@ -39,13 +39,13 @@ eachHelm('what every set of values renders', (helm) => {
       ).toContain('0 chart(s) failed');
     });
 
-    test('is what Kubernetes 1.36 and the operators take, to the field', () => {
+    test('is valid for Kubernetes 1.36 and the operators, field by field', () => {
       expect(manifests.flatMap(validate)).toEqual([]);
       const names = manifests.map(({ kind, metadata }) => `${kind}/${metadata.name}`);
       expect(names).toEqual([...new Set(names)]);
     });
 
-    test('runs nothing that the restricted pod security refuses', () => {
+    test('conforms to the restricted pod security', () => {
       for (const { owner, spec } of podsOf(manifests)) {
         expect(spec, owner.metadata.name).toMatchObject({
           automountServiceAccountToken: false,
@@ -62,7 +62,7 @@ eachHelm('what every set of values renders', (helm) => {
       }
     });
 
-    test('names no Secret, key or ServiceAccount that is not there', () => {
+    test('names no Secret, key or ServiceAccount that does not exist', () => {
       const secrets = new Map(
         manifests.filter(({ kind }) => kind === 'Secret').map(({ metadata, data }) => [metadata.name, data ?? {}]),
       );
@@ -80,7 +80,7 @@ eachHelm('what every set of values renders', (helm) => {
       }
     });
 
-    test('has hooks that need nothing of what comes after them', () => {
+    test('has hooks that need nothing that is created after them', () => {
       const later = manifests.filter((manifest) => !isHook(manifest));
       const missing = podsOf(manifests.filter((manifest) => isHook(manifest) && !isTest(manifest))).flatMap(
         ({ spec }) => {
@@ -129,7 +129,7 @@ eachHelm('what every set of values renders', (helm) => {
       }
     });
 
-    test('ends every process by itself before the kubelet does', () => {
+    test('lets every process exit before the kubelet kills it', () => {
       for (const { owner, spec } of podsOf(manifests).filter(({ owner: { kind } }) => kind === 'Deployment')) {
         const container = spec.containers[0];
         const env = environmentOf(manifests, container as Container);
@@ -141,7 +141,7 @@ eachHelm('what every set of values renders', (helm) => {
       }
     });
 
-    test('has no hooks but the migration before, and the test', () => {
+    test('has no hooks except the migration and the test', () => {
       const hooks = manifests.filter(isHook).flatMap(hooksOf);
       expect([...new Set(hooks)].filter((hook) => !['pre-install', 'pre-upgrade', 'test'].includes(hook))).toEqual([]);
       expect(one(manifests, 'Deployment', '-api').spec).toBeDefined();
@@ -150,7 +150,7 @@ eachHelm('what every set of values renders', (helm) => {
 });
 
 chartSuite('the schemas that renders are compared with', () => {
-  test('refuse a field that there is none of, a wrong type, and a name twice in a list', async () => {
+  test('refuse an unknown field, a wrong type, and a duplicate name in a list', async () => {
     const manifests = await render(newestHelm(), { file: 'keda.yaml' });
     const broken = (kind: string, change: (spec: Record<string, unknown>) => void): string[] => {
       const manifest = structuredClone(one(manifests, kind, kind === 'Deployment' ? '-api' : ''));
@@ -178,7 +178,7 @@ chartSuite('the schemas that renders are compared with', () => {
     );
   });
 
-  test('of Helm 3 and Helm 4 the one renders what the other does', async () => {
+  test('Helm 3 and Helm 4 render the same', async () => {
     for (const file of FILES) {
       const renders = await Promise.all(
         tools.helms.map(async (helm) =>

@@ -6,7 +6,7 @@ import { CHART, render } from './support/helm.ts';
 import { one, podsOf, selects, specOf, type Manifest } from './support/manifests.ts';
 import { chartSuite, newestHelm } from './support/suite.ts';
 
-/** What Hookbay's processes say about themselves, with the labels that queries may use. */
+/** The metrics of Hookbay's processes, with the labels that queries may use. */
 const METRICS: Record<string, string[]> = {
   hookbay_captures_total: ['outcome'],
   hookbay_receipt_seconds: ['le'],
@@ -37,7 +37,7 @@ const METRICS: Record<string, string[]> = {
   hookbay_database_connections: ['state'],
   nodejs_eventloop_lag_p99_seconds: [],
   process_resident_memory_bytes: [],
-  // Prometheus' own, and kube-state-metrics'.
+  // Those of Prometheus and of kube-state-metrics.
   up: [],
   kube_deployment_spec_replicas: ['deployment'],
   kube_deployment_status_replicas_available: ['deployment'],
@@ -56,7 +56,7 @@ let rules: Rule[];
 const rulesOf = (rendered: Manifest[]): Rule[] =>
   (specOf(one(rendered, 'PrometheusRule'), 'groups') as { rules: Rule[] }[])[0]?.rules ?? [];
 
-/** Metrics of an expression and the labels that it names. */
+/** Metrics of an expression and its labels. */
 function namesIn(expression: string): { metrics: string[]; labels: string[] } {
   const bare = expression.replaceAll(/"[^"]*"/g, '""');
   const metrics = [...bare.matchAll(/\b([a-z][a-z0-9_]*)\{/g)].map(([, name]) =>
@@ -89,7 +89,7 @@ test('the processes have these metrics, and no others of Hookbay', async () => {
   expect(known.filter((name) => name.startsWith('hookbay_') && !(name in METRICS))).toEqual([]);
 });
 
-test('a metric or label that there is none of is noticed', () => {
+test('an unknown metric or label is detected', () => {
   expect(unknownIn('max(hookbay_queue_job{queue="capture"})')).toEqual(['hookbay_queue_job', 'queue']);
   expect(unknownIn('sum by (outcme) (rate(hookbay_captures_total{outcome="accepted"}[5m]))')).toEqual(['outcme']);
 });
@@ -100,7 +100,7 @@ chartSuite('alerts, dashboard and monitors', () => {
     rules = rulesOf(manifests);
   });
 
-  test('alerts ask for metrics that there are, of this installation alone', () => {
+  test('alerts query existing metrics, of this installation alone', () => {
     expect(rules.length).toBeGreaterThan(7);
     for (const { alert, expr } of rules) {
       expect(unknownIn(expr), alert).toEqual([]);
@@ -109,7 +109,7 @@ chartSuite('alerts, dashboard and monitors', () => {
     }
   });
 
-  test('every alert has its paragraph in the README, and every paragraph its alert', () => {
+  test('every alert has a paragraph in the README, and every paragraph an alert', () => {
     const [, runbooks = ''] = /## Runbooks\n([\s\S]*?)\n## /.exec(readFileSync(`${CHART}/README.md`, 'utf8')) ?? [];
     const paragraphs = new Map([...runbooks.matchAll(/^### (\w+)\n\n([^#]+)/gm)].map(([, name, text]) => [name, text]));
     expect(rules.map(({ alert }) => alert)).toEqual([...paragraphs.keys()]);
@@ -120,7 +120,7 @@ chartSuite('alerts, dashboard and monitors', () => {
     }
   });
 
-  test('thresholds, labels and the list of those to leave out are values', async () => {
+  test('thresholds, labels and the list of disabled alerts are values', async () => {
     expect(rules.find(({ alert }) => alert === 'HookbayCapturesWaiting')?.expr).toMatch(/> 30$/);
     expect(rules.find(({ alert }) => alert === 'HookbaySweepStalled')?.expr).toMatch(/> 21600$/);
     const others = rulesOf(await render(newestHelm(), { file: 'monitoring-service.yaml' }));
@@ -128,16 +128,16 @@ chartSuite('alerts, dashboard and monitors', () => {
     expect(others.map(({ labels }) => labels['team'])).toEqual(others.map(() => 'hooks'));
   });
 
-  test('every panel of the dashboard asks for metrics that there are, and every metric of Hookbay is in a panel', () => {
+  test('every panel of the dashboard queries existing metrics, and every metric of Hookbay is in a panel', () => {
     const [json = ''] = Object.values(one(manifests, 'ConfigMap', '-dashboard').data ?? {});
     const { panels } = JSON.parse(json) as { panels: { title: string; targets: { expr: string }[] }[] };
     const expressions = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
     for (const expression of expressions) expect(unknownIn(expression), expression).toEqual([]);
-    const shown = expressions.flatMap((expression) => namesIn(expression).metrics);
-    expect(Object.keys(METRICS).filter((name) => name.startsWith('hookbay_') && !shown.includes(name))).toEqual([]);
+    const displayed = expressions.flatMap((expression) => namesIn(expression).metrics);
+    expect(Object.keys(METRICS).filter((name) => name.startsWith('hookbay_') && !displayed.includes(name))).toEqual([]);
   });
 
-  test('a PodMonitor finds api and worker pods, each once, and nothing else', () => {
+  test('a PodMonitor selects api and worker pods, each once, and nothing else', () => {
     const { selector, podMetricsEndpoints } = one(manifests, 'PodMonitor').spec as unknown as {
       selector: { matchLabels: Record<string, string>; matchExpressions: { key: string; values: string[] }[] };
       podMetricsEndpoints: object[];
@@ -153,7 +153,7 @@ chartSuite('alerts, dashboard and monitors', () => {
     ]);
   });
 
-  test('a ServiceMonitor finds a headless Service for each, also of pods that are not ready', async () => {
+  test('a ServiceMonitor selects a headless Service for each, also of pods that are not ready', async () => {
     const rendered = await render(newestHelm(), { file: 'monitoring-service.yaml' });
     const { selector } = one(rendered, 'ServiceMonitor').spec as unknown as {
       selector: { matchLabels: Record<string, string>; matchExpressions: { key: string; values: string[] }[] };

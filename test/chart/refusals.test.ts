@@ -5,18 +5,18 @@ import { one } from './support/manifests.ts';
 import { chartSuite, newestHelm } from './support/suite.ts';
 
 chartSuite('values that render, but that Kubernetes refuses', () => {
-  test.each(REFUSED)('%s is refused with a word on what to do', async (json, message) => {
+  test.each(REFUSED)('%s is refused with a remedy', async (json, message) => {
     await expect(render(newestHelm(), { set: BUNDLED, json: [json] })).rejects.toThrow(message);
   });
 
-  test('are named all at once', async () => {
+  test('are reported together', async () => {
     const json = ['service={"nodePort":30080}', 'commonLabels={"a b":"c"}', 'extraEnv=[{"name":"A","value":1}]'];
     await expect(render(newestHelm(), { set: BUNDLED, json })).rejects.toThrow(
       /commonLabels has "a b"[\s\S]*extraEnv: the value of A[\s\S]*service\.nodePort is for/,
     );
   });
 
-  test.each(['my.release', '2nd', '123'])('a release called %s needs other names than its own', async (release) => {
+  test.each(['my.release', '2nd', '123'])('a release called %s gets valid names', async (release) => {
     const args = ['template', release, CHART, ...BUNDLED.flatMap((value) => ['--set', value])];
     await expect(runHelm(newestHelm(), args)).rejects.toThrow(/fullnameOverride is needed/);
     expect(await runHelm(newestHelm(), [...args, '--set', 'fullnameOverride=hooks'])).toContain(
@@ -52,7 +52,7 @@ chartSuite('values that render, but that Kubernetes refuses', () => {
     'api={"probes":{"startup":null,"liveness":null},"tolerations":null,"extraVolumes":[],"topologySpreadConstraints":null}',
     'httpRoute={"enabled":true,"parentRefs":[{"name":"g"}],"hostnames":["a.example.com"],"timeouts":null}',
     'worker.keda={"enabled":true,"fallback":{"failureThreshold":3,"replicas":4}}',
-  ])('%s is taken', async (json) => {
+  ])('%s is accepted', async (json) => {
     expect(await render(newestHelm(), { set: BUNDLED, json: [json] })).not.toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/* `npm run k8s:render`: writes what is made from the chart. */
+/* `npm run k8s:render`: writes the files that are generated from the chart. */
 import { writeFileSync } from 'node:fs';
 import { say } from '../../src/local/progress.ts';
 import { generatedFiles } from './support/generated.ts';

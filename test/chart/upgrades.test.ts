@@ -4,7 +4,7 @@ import { startFakeCluster, type LiveObject } from './support/kube-apiserver.ts';
 import { one, podOf, podsOf, specOf, type Manifest } from './support/manifests.ts';
 import { eachHelm } from './support/suite.ts';
 
-/* What an upgrade makes of what is in the cluster. */
+/* The effect of an upgrade on objects in the cluster. */
 eachHelm('upgrades', (helm) => {
   async function upgrade(live: LiveObject[], options: RenderOptions): Promise<Manifest[]> {
     const cluster = await startFakeCluster(live);
@@ -47,7 +47,7 @@ eachHelm('upgrades', (helm) => {
       expect(one(await upgrade([after], { set: BUNDLED }), 'Secret', 'hookbay').data).toMatchObject(data);
     });
 
-    test('a given password of an external store has a key of its own, which goes with it', async () => {
+    test('a given password of an external store has a key of its own, which is removed with it', async () => {
       const external = ['mysql.host=db', 'mysql.password.value=x', 'redis.host=cache', 'redis.password.value=y'];
       const manifests = await upgrade([secret], { set: external });
       const { env } = podOf(manifests, 'Deployment', '-worker').container;
@@ -105,24 +105,24 @@ eachHelm('upgrades', (helm) => {
       return ['api', 'worker'].map((role) => specOf(one(manifests, 'Deployment', `-${role}`), 'replicas'));
     };
 
-    test('stays what it is when an autoscaler is switched on: Kubernetes would take 1 for a number that disappears', async () => {
+    test('stays the same when an autoscaler is switched on: Kubernetes would set a removed number to 1', async () => {
       expect(await replicas(5, [APPLY_WITH_REPLICAS, STATUS], AUTOSCALED)).toEqual([5, 5]);
       expect(await replicas(5, [UPDATE, STATUS], AUTOSCALED)).toEqual([5, 5]);
       expect(await replicas(5, undefined, AUTOSCALED)).toEqual([5, 5]);
     });
 
-    test('is left to the autoscaler where server-side apply has it that it set it, as a conflict would fail the upgrade', async () => {
+    test('is left to the autoscaler where that owns the field by server-side apply, because a conflict would fail the upgrade', async () => {
       expect(await replicas(7, [APPLY, SCALED, STATUS], AUTOSCALED)).toEqual([undefined, undefined]);
       expect(await replicas(7, [APPLY_WITH_REPLICAS, SCALED], AUTOSCALED)).toEqual([undefined, undefined]);
-      // Of a Deployment that never had it the API server notes nobody.
+      // For a Deployment that never had it the API server records no owner.
       expect(await replicas(7, [APPLY, STATUS], AUTOSCALED)).toEqual([undefined, undefined]);
     });
 
-    test('is said with every three-way merge, as what it was at first would be taken away otherwise', async () => {
+    test('is rendered for every three-way merge, which would otherwise remove the first value', async () => {
       expect(await replicas(7, [{ ...UPDATE, fieldsV1: APPLY.fieldsV1 }, SCALED], AUTOSCALED)).toEqual([7, 7]);
     });
 
-    test('is that of the values without an autoscaler, and with null whatever somebody scaled to by hand, 0 as well', async () => {
+    test('is that of the values without an autoscaler, and with null the number of a manual scaling, including 0', async () => {
       expect(await replicas(7, [APPLY, SCALED], BUNDLED)).toEqual([2, 2]);
       const byHand = [...BUNDLED, 'api.replicaCount=null', 'worker.replicaCount=null'];
       expect(await replicas(7, [APPLY_WITH_REPLICAS], byHand)).toEqual([7, 7]);
@@ -143,7 +143,7 @@ eachHelm('upgrades', (helm) => {
       ...(storageClassName !== undefined && { storageClassName }),
     });
 
-    test('what it is in other words is no change', async () => {
+    test('the same value in another notation is no change', async () => {
       expect(
         await upgrade([store('mysql', ofSize('10240Mi')), store('redis', ofSize('8Gi'))], { set: BUNDLED }),
       ).not.toEqual([]);
@@ -179,13 +179,13 @@ eachHelm('upgrades', (helm) => {
         /redis\.bundled\.persistence\.enabled can't change/,
       ],
       [store('redis', undefined), [], /redis\.bundled\.persistence\.enabled can't change/],
-    ])('%j with %j is refused with what to do', async (live, set, message) => {
+    ])('%j with %j is refused with a remedy', async (live, set, message) => {
       await expect(upgrade([live], { set: [...BUNDLED, ...set] })).rejects.toThrow(message);
     });
   });
 
-  describe("a migration that can't succeed", () => {
-    test('ends the Job at once by its exit code, and waits inside its process for a database that comes', async () => {
+  describe('a migration that cannot succeed', () => {
+    test('ends the Job at once by its exit code, and waits inside its process for a database that starts later', async () => {
       for (const set of [BUNDLED, EXTERNAL]) {
         const manifests = await render(helm, { set });
         const { owner, container } = podOf(manifests, 'Job', '');
@@ -206,14 +206,14 @@ eachHelm('upgrades', (helm) => {
     });
   });
 
-  test('a test that passed is gone, and does not outlive an uninstall', async () => {
+  test('a test that passed is removed, and does not outlive an uninstall', async () => {
     expect(one(await render(helm, { set: BUNDLED }), 'Pod', '-test').metadata.annotations).toMatchObject({
       'helm.sh/hook-delete-policy': 'before-hook-creation,hook-succeeded',
       'helm.sh/hook-output-log-policy': 'hook-succeeded,hook-failed',
     });
   });
 
-  test('no apply differs from what the API server keeps: no empty variables, no claim templates without kind', async () => {
+  test('no apply differs from the stored object: no empty variables, no claim templates without kind', async () => {
     const manifests = await render(helm, { set: BUNDLED });
     const empty = podsOf(manifests).flatMap(({ spec }) =>
       spec.containers.flatMap(({ env }) => (env ?? []).filter(({ value }) => value === '')),

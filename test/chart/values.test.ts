@@ -31,16 +31,16 @@ test('the schema and values.yaml know the same values', () => {
   const values = parse(readFileSync(`${CHART}/values.yaml`, 'utf8')) as Record<string, unknown>;
   const get = (path: string): unknown =>
     path.split('.').reduce<unknown>((node, name) => (node as Record<string, unknown> | null)?.[name], values);
-  // Left to Kubernetes where they are not set; `enabled` is a parent chart's.
+  // Left to Kubernetes by default; `enabled` belongs to a parent chart.
   const optional = /^enabled$|\.resources\.|^(api|worker)\.probes\.|\.timeouts\.|\.behavior\./;
   expect(pathsOfSchema(schema).filter((path) => !optional.test(path) && get(path) === undefined)).toEqual([]);
 });
 
 chartSuite('values reach the processes', () => {
-  /** Variables that the chart does not set: one of two ways to say the same, and what is for `npm start` alone. */
+  /** Variables that the chart does not set: alternatives to others, and those of `npm start`. */
   const NOT_SET = ['MYSQL_URL', 'REDIS_URL', 'DATA_DIR'];
 
-  test('every setting of the README is some value', async () => {
+  test('every setting of the README has a value', async () => {
     const [, table = ''] = /## Configuration\n([\s\S]*?)\n\n#/.exec(readFileSync('README.md', 'utf8')) ?? [];
     const settings = [...table.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, cell]) =>
       [...(cell ?? '').matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name]) => name as string),
@@ -90,7 +90,7 @@ chartSuite('values reach the processes', () => {
     },
   );
 
-  test('every process trusts the private authority, the migration too', async () => {
+  test('every process trusts the private authority, including the migration', async () => {
     const manifests = await render(newestHelm(), {
       set: [...EXTERNAL, 'mysql.tls.enabled=true', 'extraCa.existingSecret=private-ca'],
     });
@@ -111,7 +111,7 @@ chartSuite('values reach the processes', () => {
     }
   });
 
-  test('config and extraEnv replace what the chart says, the component last, each name once', async () => {
+  test("config and extraEnv override the chart's settings, the component's last, each name once", async () => {
     const manifests = await render(newestHelm(), { file: 'everything.yaml' });
     const api = podOf(manifests, 'Deployment', '-api').container.env ?? [];
     const names = api.map(({ name }) => name);
@@ -181,11 +181,11 @@ chartSuite('values reach the processes', () => {
     ],
     [[...BUNDLED, 'redis.prefix=a:b'], /prefix/],
     [[...BUNDLED, 'image.digest=latest'], /digest/],
-  ])('%j is refused with a word on what to do', async (set, message) => {
+  ])('%j is refused with a remedy', async (set, message) => {
     await expect(render(newestHelm(), { set })).rejects.toThrow(message);
   });
 
-  test('the least and the most that the schema allows are what the processes allow', async () => {
+  test('the schema and the processes have the same minima and maxima', async () => {
     const bounds: Record<string, [minimum: number, maximum: number]> = {
       trustProxyHops: [0, 20],
       expiredGraceHours: [0, 8_760],
@@ -218,7 +218,7 @@ chartSuite('values reach the processes', () => {
     }
   });
 
-  test('common labels stand beside the chart’s, and leave alone what selectors and Helm go by', async () => {
+  test('common labels are added to the chart’s, and do not change those of selectors and Helm', async () => {
     const manifests = await render(newestHelm(), {
       set: BUNDLED,
       json: [
@@ -235,7 +235,7 @@ chartSuite('values reach the processes', () => {
     }
   });
 
-  test('limits that are taken away, a Recreate strategy, and names that YAML would take for something else', async () => {
+  test('removed limits, a Recreate strategy, and names that YAML would read as another type', async () => {
     const manifests = await render(newestHelm(), {
       set: ['mysql.host=db', 'redis.host=cache', 'worker.strategy.type=Recreate'],
       json: ['api.resources=null', 'mysql.password={"existingSecret":"123","key":"on"}', 'priorityClassName="1e3"'],
@@ -251,7 +251,7 @@ chartSuite('values reach the processes', () => {
     expect(JSON.stringify(one(bundled, 'StatefulSet', '-redis').spec)).toContain('"storageClassName":"-"');
   });
 
-  test('the pods of the defaults ask for what README.md says', async () => {
+  test('the pods of the defaults request the resources in README.md', async () => {
     const manifests = await render(newestHelm(), { set: BUNDLED });
     const millicores = podsOf(manifests).flatMap(({ owner, spec }) => {
       const { cpu = '' } = spec.containers[0]?.resources?.requests ?? {};
@@ -267,7 +267,7 @@ chartSuite('values reach the processes', () => {
   describe('helm test', () => {
     const testOf = (manifests: Manifest[]): Manifest | undefined => manifests.find(isTest);
 
-    test('signs by the secret that the API checks by', async () => {
+    test('signs with the secret of the API', async () => {
       const { container } = podOf(await render(newestHelm(), { set: BUNDLED }), 'Pod', '-test');
       expect(container.env?.find(({ name }) => name === 'JWT_SECRET')?.valueFrom?.secretKeyRef).toEqual({
         name: 'hb-hookbay',
@@ -277,15 +277,15 @@ chartSuite('values reach the processes', () => {
       expect(container.args?.[0]?.trim()).toBe(readFileSync(`${CHART}/files/capture-test.mjs`, 'utf8').trim());
     });
 
-    test('takes a token where it can sign none, and is left out without one', async () => {
+    test('uses a token where it cannot sign one, and is left out without one', async () => {
       const { container } = podOf(await render(newestHelm(), { file: 'public-key.yaml' }), 'Pod', '-test');
       expect(container.env?.map(({ name }) => name)).toEqual(['API_URL', 'TOKEN']);
       expect(testOf(await render(newestHelm(), { file: 'key-server.yaml' }))).toBeUndefined();
     });
   });
 
-  test('the notes say what to do next, and that what is made up needs a look into the cluster', async () => {
-    // Helm 3 shows notes to nobody without a cluster.
+  test('the notes name the next steps, and that generated values need access to the cluster', async () => {
+    // Helm 3 prints no notes without a cluster.
     const notes = (set: string[]): Promise<string> =>
       runHelm(tools.helms.find(({ major }) => major >= 4) as Helm, [
         'install',
@@ -312,7 +312,7 @@ chartSuite('values reach the processes', () => {
     expect(own).toContain('Your identity provider issues them');
   });
 
-  test('network policies let in and out what is needed, and migration and test to the bundled stores', async () => {
+  test('network policies allow the needed traffic, and that of migration and test to the bundled stores', async () => {
     const manifests = await render(newestHelm(), { file: 'network-policies.yaml' });
     const sources = (name: string): string[] => {
       const [rule] = specOf(one(manifests, 'NetworkPolicy', name), 'ingress') as {

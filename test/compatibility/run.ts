@@ -1,6 +1,6 @@
 /*
- * `npm run test:compatibility [-- redis|valkey] [test file …]`: the integration and end-to-end tests on MySQL
- * with Redis, then with Valkey, in the versions of Debian unstable. By hand, as each takes as long as `npm test`;
+ * `npm run test:compatibility [-- redis|valkey] [test file …]`: the integration and end-to-end tests on MySQL with
+ * Redis, then with Valkey, in the versions of Debian unstable. Run by hand, because each takes as long as `npm test`;
  * the tests of the image and the chart are left out. Ends with a line of counts for each set of servers.
  */
 import { spawn } from 'node:child_process';
@@ -34,7 +34,7 @@ try {
 }
 for (const line of summary) say(line);
 
-/** Shows what the tests print, and returns their last line. */
+/** Prints the output of the tests, and returns its last line. */
 function runTests({ folder }: ServerSet): Promise<{ counts: string; passed: boolean }> {
   const PATH = `${folder}${delimiter}${process.env['PATH'] ?? ''}`;
   const args = ['src/local/bootstrap.mjs', 'test/run.ts', ...files];

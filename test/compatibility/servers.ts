@@ -8,7 +8,7 @@ import { step } from '../../src/local/progress.ts';
 
 const exec = promisify(execFile);
 
-/** Delete it for newer servers. */
+/** Delete this folder for newer servers. */
 const CACHE = resolve('node_modules/.cache/hookbay-other-servers');
 const ROOT = join(CACHE, 'root');
 const APT = join(CACHE, 'apt');
@@ -17,7 +17,7 @@ const SUITE = 'sid';
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
 const PACKAGES = ['mysql-server-core', 'redis-server', 'valkey-server'];
 
-/** Its own package would put these where it was built to look for them; without one it does not start. */
+/** The files that its package installs at a compiled-in path; it does not start without them. */
 const MYSQL_OPTIONS = [
   `--lc-messages-dir=${ROOT}/usr/share/mysql`,
   `--character-sets-dir=${ROOT}/usr/share/mysql/charsets`,
@@ -26,17 +26,16 @@ const MYSQL_OPTIONS = [
 export type Store = 'redis' | 'valkey';
 export const STORES: readonly Store[] = ['redis', 'valkey'];
 
-/** A folder of programs to put first on PATH, and what `--version` says of them. */
+/** A folder of programs to put first on PATH, and the output of their `--version`. */
 export interface ServerSet {
   folder: string;
   versions: string;
 }
 
 /**
- * MySQL and a Redis or Valkey of Debian unstable, on whatever Debian this is. The packages are unpacked into a
- * cache, not installed: each program runs by the dynamic loader and the libraries that come with it.
- *
- * @throws UserError where there is no apt with a Debian mirror
+ * MySQL and a Redis or Valkey of Debian unstable, on any Debian. The packages are unpacked into a cache, not installed:
+ * each program is started by the dynamic loader and the libraries of its release.
+ * @throws UserError without apt and a Debian mirror
  */
 export async function prepareServers(store: Store): Promise<ServerSet> {
   if (!existsSync(ROOT)) {
@@ -54,7 +53,7 @@ export async function prepareServers(store: Store): Promise<ServerSet> {
   return { folder, versions: versions.join(' with ') };
 }
 
-/** What was fetched before is not fetched again. */
+/** Packages in the cache are not downloaded again. */
 async function fetchPackages(): Promise<void> {
   if (find(['apt-get']) === undefined || find(['dpkg-deb']) === undefined) {
     throw new UserError('apt-get and dpkg-deb are needed: run this on Debian');
@@ -69,7 +68,7 @@ async function fetchPackages(): Promise<void> {
   await step(`Downloading ${PACKAGES.join(', ')} with their libraries (about 80 MB)`, () => apt(...install));
 }
 
-/** Folders of its own, no hooks of the system's, and nothing taken for installed. */
+/** Folders of its own, without the system's hooks and installed packages. */
 const APT_CONFIG = `
 Dir::State "${APT}";
 Dir::State::status "${APT}/status";
@@ -83,7 +82,7 @@ APT::Sandbox::User "";
 #clear APT::Update::Post-Invoke-Success;
 `;
 
-/** The mirror that this machine's own packages come from. */
+/** The mirror of this machine's own packages. */
 async function findMirror(): Promise<string> {
   const sources = ['indextargets', '--format', '$(LABEL) $(REPO_URI)', 'Created-By: Packages'];
   const { stdout } = await exec('apt-get', sources);
@@ -92,7 +91,7 @@ async function findMirror(): Promise<string> {
   return mirror;
 }
 
-/** Under another name first, so that a run that was killed leaves nothing half-made behind. */
+/** Unpacks under another name first, so that a killed run leaves no incomplete folder. */
 async function unpack(): Promise<void> {
   const unfinished = `${ROOT}.unfinished`;
   rmSync(unfinished, { recursive: true, force: true });

@@ -8,9 +8,7 @@ import { client, send, type Client } from '../support/client.ts';
 import { eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { startRole, type RoleProcess } from '../support/processes.ts';
 
-/*
- * Everything that nobody may find in a log is planted with this word in it, in processes that log all they can.
- */
+/* Data that must not be in any log contains this word, in processes that log everything they can. */
 const WORD = `canary${randomBytes(4).toString('hex')}`;
 const SECRET = `${WORD}-jwt-secret-${WORD}-jwt-secret`;
 const DAY = '2026-03-01';
@@ -27,7 +25,7 @@ const ended: RoleProcess[] = [];
 useEnvironment(async (opened) => {
   environment = opened;
   env = { ...environment.env, JWT_SECRET: SECRET };
-  // The most talkative database there could be: it quotes what it refuses.
+  // A database with the most verbose messages possible: it quotes what it refuses.
   const quoting = (table: string, column: string, start: string, state: string, errno: number): Promise<unknown> =>
     environment.db.knex.raw(`CREATE TRIGGER ${table}_${start} BEFORE INSERT ON ${table} FOR EACH ROW BEGIN
       DECLARE quote VARCHAR(120); SET quote = LEFT(NEW.${column}, 120);
@@ -115,7 +113,7 @@ test('tokens that are refused', async () => {
   expect((await client(api.url, unknownPlan).endpoints()).status).toBe(403);
 });
 
-test('rows that the database refuses, and a database that is away', async () => {
+test('rows that the database refuses, and an unreachable database', async () => {
   for (const start of ['refused', 'unclear'])
     await send(`${api.url}/h/${endpoint}`, { method: 'POST', body: `${start} ${WORD}` });
   await environment.drained();
@@ -141,7 +139,7 @@ test('a Redis that is full', async () => {
   }
 });
 
-test('jobs that fail, in the log and in what BullMQ keeps of them', async () => {
+test("jobs that fail, in the log and in BullMQ's records of them", async () => {
   const { queue, redis } = environment;
   const day = DAY;
   const failing = makeCapture(endpoint, { userId: `failing-${WORD}`, body: Buffer.from(WORD) });
@@ -172,19 +170,19 @@ test('jobs that fail, in the log and in what BullMQ keeps of them', async () => 
   expect(kept.filter((fields) => fields.includes(WORD))).toEqual([]);
 });
 
-test('a job whose data can not be read', async () => {
+test('a job whose data cannot be read', async () => {
   const id = newTimeOrderedId();
   await worker.end('SIGTERM');
   ended.push(worker);
   await environment.queue.add('batch', { v: 1, day: DAY, captures: [] }, { jobId: id });
-  // Short enough for the parser to quote it whole.
+  // Short enough for the parser to quote it completely.
   await environment.redis.hset(environment.queue.toKey(id), 'data', WORD);
   worker = await startRole('worker', env, { logLevel: 'trace' });
   await eventually(() => logged(worker, 'Queue trouble'));
   expect(worker.log.find(({ msg }) => msg === 'Queue trouble')).toMatchObject({ error: { type: 'SyntaxError' } });
 });
 
-test('an error that nobody catches', async () => {
+test('an uncaught error', async () => {
   const crash = `process.on("SIGUSR2", () => { void Promise.reject(Object.assign(new Error("out of order"), { sql: process.env.CANARY })); })`;
   const lone = await startRole(
     'worker',
@@ -196,7 +194,7 @@ test('an error that nobody catches', async () => {
   expect(lone.log.at(-1)).toMatchObject({ level: 60, error: { message: 'out of order' }, msg: 'Crashed' });
 });
 
-test('nothing of it is in the output or in the metrics of any process', async () => {
+test('the word is in no output and in no metrics of any process', async () => {
   const metrics = await Promise.all(
     [api, worker].map(async ({ internalPort }) => (await fetch(`http://127.0.0.1:${internalPort}/metrics`)).text()),
   );

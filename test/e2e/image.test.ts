@@ -5,7 +5,7 @@ import { captureOne, client } from '../support/client.ts';
 import { environmentVariables, eventually, openEnvironment, ready, type Environment } from '../support/environment.ts';
 import { baseImage, findImageTool, IMAGE_TESTS, NO_IMAGE_TOOL, type ImageTool } from '../support/image.ts';
 
-/** As a Kubernetes pod under the restricted profile runs it; the rest stands in the image. */
+/** As a Kubernetes pod under the restricted profile runs it; the image sets the rest. */
 const HARDENED = [
   '--read-only',
   '--tmpfs',
@@ -33,7 +33,7 @@ describe.skipIf(found === undefined)(IMAGE_TESTS, () => {
   beforeAll(async () => {
     tool.build(tag);
     environment = await openEnvironment();
-    // Another database, which nobody has brought up to date.
+    // Another database, without the schema.
     const database = `${environment.config.mysql.database}_image`;
     await environment.db.knex.raw(`CREATE DATABASE ${database}`);
     settings = {
@@ -56,7 +56,7 @@ describe.skipIf(found === undefined)(IMAGE_TESTS, () => {
 
   const variables = (extra: Record<string, string> = {}): string[] =>
     Object.entries({ ...settings, ...extra }).flatMap(([name, value]) => ['-e', `${name}=${value}`]);
-  /** Runs a role to its end. */
+  /** Runs a role until it exits. */
   const once = (...command: string[]): { code: number | null; stdout: string; stderr: string } =>
     tool.run(['run', '--rm', '--network=host', '--no-healthcheck', ...HARDENED, ...variables(), tag, ...command], {
       allowFailure: true,
@@ -99,7 +99,7 @@ describe.skipIf(found === undefined)(IMAGE_TESTS, () => {
       stderr: expect.stringContaining('There are no dead letters.'),
     });
 
-    // The image's own health check, which Compose goes by.
+    // The image's own health check, which Compose uses.
     const check = (
       JSON.parse(
         tool.run(['image', 'inspect', tag, '--format', '{{json .Config.Healthcheck.Test}}']).stdout,
@@ -125,14 +125,14 @@ describe.skipIf(found === undefined)(IMAGE_TESTS, () => {
     }
   });
 
-  test('runs as nobody, can change nothing of itself, and brings no package manager', () => {
+  test('runs as nobody, cannot change its own files, and has no package manager', () => {
     expect(tool.run(['image', 'inspect', tag, '--format', '{{.Config.User}}']).stdout.trim()).toBe('65532:65532');
     const shell = (script: string): string =>
       tool
         .run(['run', '--rm', '--network=none', '--no-healthcheck', '--entrypoint', 'sh', tag, '-c', script])
         .stdout.trim();
     expect(shell('id -u; id -g')).toBe('65532\n65532');
-    // Without the read-only file system.
+    // With a writable file system.
     expect(shell('find /app \\( -writable -o ! -user root \\) ! -type l | head')).toBe('');
     expect(
       shell(
@@ -148,7 +148,7 @@ describe.skipIf(found === undefined)(IMAGE_TESTS, () => {
     expect(over).toBeLessThan(MAX_BYTES_OVER_BASE);
   });
 
-  test('refuses what it does not know, with the usage', () => {
+  test('refuses an unknown role, with the usage', () => {
     expect(once('serve')).toMatchObject({ code: 1, stderr: expect.stringContaining('usage: main.ts <role>') });
     expect(once('--help')).toMatchObject({ code: 0, stdout: expect.stringContaining('dead-letters') });
   });

@@ -27,7 +27,7 @@ const held = async (): Promise<number> => (await scrape(api.internalPort)).value
 const refusals = async (reason: string): Promise<number> =>
   (await scrape(api.internalPort)).value('hookbay_capture_refusals_total', { reason }) ?? 0;
 
-/** Whether all of so many bodies are kept that are sent at once, while small captures go on beside them. */
+/** Whether all of these bodies are stored when they are sent at once, while small captures continue. */
 async function burst(count: number, bytes: number): Promise<boolean> {
   const body = Buffer.alloc(bytes, 'x');
   const small: number[] = [];
@@ -62,7 +62,7 @@ test.each([
 ])(
   '%d bodies of %d bytes at once are all kept by one idle process, and small captures go on beside them',
   async (count, bytes) => {
-    // A machine that is busy with other things may be too slow for a burst, but not for each of them.
+    // A busy machine may be too slow for one burst, but not for each of them.
     await eventually(() => burst(count, bytes));
     expect(await refusals('body_memory')).toBe(0);
     expect(await held()).toBe(0);
@@ -73,7 +73,7 @@ test.each([
   },
 );
 
-test('uploads that stall leave room for everybody else, and what they are refused is counted and logged with its reason', async () => {
+test('stalled uploads leave room for others, and their refusals are counted and logged with the reason', async () => {
   const sockets = Array.from({ length: 41 }, () => {
     const socket = closing(connect(api.port, '127.0.0.1'), (open) => void open.destroy());
     socket.on('error', () => {});
@@ -81,7 +81,7 @@ test('uploads that stall leave room for everybody else, and what they are refuse
     socket.write(Buffer.alloc(24_000_000));
     return socket;
   });
-  // Those that found no room are refused, and those that did hold it.
+  // Uploads without room are refused, and the others hold their memory.
   await eventually(async () => (await refusals('body_memory')) > 30 && (await held()) > 150_000_000);
   const bob = client(api.url, mintToken('bob', { plan: 'enterprise' }));
   const theirs = (await bob.create()).body.id;

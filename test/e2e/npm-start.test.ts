@@ -22,15 +22,15 @@ interface Started {
 }
 
 function newDataDir(): string {
-  // A path longer than a socket's may be, with a space in it.
+  // A path with a space, and longer than a socket's may be.
   const folder = mkdtempSync(join(tmpdir(), `hookbay start ${'x'.repeat(90)}-`));
   folders.push(folder);
   return folder;
 }
 
-/** `npm start`, as a user would; resolves when it says that it is ready. */
+/** `npm start`, as a user runs it; resolves when it prints that it is ready. */
 async function npmStart(dataDir: string, port: number, extra: NodeJS.ProcessEnv = {}): Promise<Started> {
-  // A user's environment, without what the test runner puts into it.
+  // A user's environment, without the variables of the test runner.
   const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], PORT: String(port), DATA_DIR: dataDir, ...extra };
   const child = spawn('npm', ['start'], { env, detached: true });
   let output = '';
@@ -52,7 +52,7 @@ function processesOf(dataDir: string): number[] {
   return (JSON.parse(readFileSync(join(dataDir, 'processes.json'), 'utf8')) as { pid: number }[]).map(({ pid }) => pid);
 }
 
-test('ready, captured, listed by the printed curl sequence, stopped with nothing left, and the data there again', async () => {
+test('ready, captured, listed by the printed curl sequence, stopped without remaining processes, and started again with its data', async () => {
   const dataDir = newDataDir();
   const port = await freePort();
   const first = await npmStart(dataDir, port);
@@ -75,7 +75,7 @@ test('ready, captured, listed by the printed curl sequence, stopped with nothing
   expect((await client(`http://127.0.0.1:${port}`, second.token).entry(id)).body.body).toBe('{"hello":"world"}');
 });
 
-test('a second instance runs beside the first; the same folder or port is refused with what to do', async () => {
+test('a second instance runs beside the first; the same folder or port is refused with a remedy', async () => {
   const [portA, portB] = [await freePort(), await freePort()];
   const [dirA, dirB] = [newDataDir(), newDataDir()];
   const [a, b] = await Promise.all([npmStart(dirA, portA), npmStart(dirB, portB)]);
@@ -92,7 +92,7 @@ test('a second instance runs beside the first; the same folder or port is refuse
   expect((await client(urlA, a.token).list(id)).body.total).toBe(1);
 });
 
-test('after kill -9 of the launcher the next start takes over, with the data', async () => {
+test('after kill -9 of the launcher the next start stops what is left, and has the data', async () => {
   const dataDir = newDataDir();
   const port = await freePort();
   const { token } = await npmStart(dataDir, port);
@@ -158,7 +158,7 @@ test('a wrong setting is refused by name before anything starts', async () => {
   );
 });
 
-/** The API of a killed launcher notices by itself; until then it holds the port. */
+/** The API of a killed launcher stops on its own, and holds the port until then. */
 async function portWhenFree(port: number): Promise<number> {
   await eventually(async () =>
     fetch(`http://127.0.0.1:${port}/`).then(

@@ -16,11 +16,11 @@ import { startProxy } from '../support/proxy.ts';
 import { startPrivateServers, type PrivateServers } from '../support/private-servers.ts';
 import { startRole, type RoleProcess } from '../support/processes.ts';
 
-/** Longer than any answer may take: the promise, and room for a machine that is busy with something else. */
+/** Longer than any answer may take: the promised time, with room for a busy machine. */
 const ANSWER_BOUND_MS = 2_500;
 const NOISE_MS = 1_500;
 
-// Servers of its own, because it stops them.
+// Private servers, because this file stops them.
 const dataDir = mkdtempSync(join(tmpdir(), 'hookbay-outages-'));
 let servers: PrivateServers;
 let environment: Environment;
@@ -44,31 +44,31 @@ afterAll(async () => {
 });
 let users = 0;
 beforeEach(async () => {
-  // What the test before did to the servers is over.
+  // The previous test's outage of the servers is over.
   await eventually(async () => (await send(`${api.url}/h/none`, { method: 'POST' })).status === 404);
   users += 1;
   owner = client(api.url, mintToken(`user-${users}`, { plan: 'enterprise' }));
   endpointId = (await owner.create()).body.id;
 });
 
-test('MySQL away for ten seconds under load: no refusal, everything there afterwards', async () => {
+test('MySQL unreachable for ten seconds under load: no refusal, all captures stored afterwards', async () => {
   const load = startLoad({ url: () => `${api.url}/h/${endpointId}`, connections: 8, pauseMs: 10 });
   await eventually(() => load.outcomes.length > 100);
   await servers.mysql.stop();
   const before = load.outcomes.length;
-  const away = performance.now();
-  // Ten seconds of outage are the subject here; nothing is waited for.
+  const stoppedAt = performance.now();
+  // The test is about ten seconds of outage; the pause waits for no condition.
   await new Promise((resolve) => setTimeout(resolve, 10_000));
   expect(load.outcomes.length - before).toBeGreaterThan(100);
-  // Management needs the database, and says so in time.
+  // Management routes need the database, and report that in time.
   const list = await owner.list(endpointId);
   expect([list.status, list.headers['retry-after']]).toEqual([503, '2']);
   await servers.restartMysql();
-  expect(performance.now() - away).toBeGreaterThan(10_000);
+  expect(performance.now() - stoppedAt).toBeGreaterThan(10_000);
   await load.stop();
   await environment.drained();
   expect(load.outcomes.filter(({ kind }) => kind !== 'receipt')).toEqual([]);
-  // The outage was waited out inside the jobs: it cost none of them an attempt.
+  // The jobs waited for the end of the outage, without using an attempt.
   expect(worker.log.filter(({ msg }) => msg === 'Job failed')).toEqual([]);
   const { rows } = await expectBalanced(environment.db, endpointId, load.outcomes);
   expect(rows).toBe(load.outcomes.length);
@@ -76,7 +76,7 @@ test('MySQL away for ten seconds under load: no refusal, everything there afterw
 });
 
 describe('Redis', () => {
-  test('stopped: every answer is a 503 in time, none a false 200, and it recovers by itself [503]', async () => {
+  test('stopped: every answer is a 503 in time, none a false 200, and it recovers automatically [503]', async () => {
     const load = startLoad({ url: () => `${api.url}/h/${endpointId}`, connections: 8, pauseMs: 5 });
     await eventually(() => load.outcomes.length > 100);
     await servers.redis.stop();
@@ -90,7 +90,7 @@ describe('Redis', () => {
       '2',
       { error: expect.any(String) },
     ]);
-    // Reads go on, and say what they could not make sure of.
+    // Reads still work, and report that captures may be missing.
     const list = await owner.list(endpointId);
     expect([list.status, list.headers['x-captures-pending']]).toEqual([200, 'unknown']);
     await servers.restartRedis();
@@ -103,7 +103,7 @@ describe('Redis', () => {
     await expectBalanced(environment.db, endpointId, load.outcomes);
   });
 
-  test('killed and back: what had a receipt is there', async () => {
+  test('killed and restarted: captures with a receipt are stored', async () => {
     const load = startLoad({ url: () => `${api.url}/h/${endpointId}`, connections: 8 });
     for (let round = 0; round < 5; round += 1) {
       const before = load.outcomes.filter(({ kind }) => kind === 'receipt').length;
@@ -117,7 +117,7 @@ describe('Redis', () => {
     await expectBalanced(environment.db, endpointId, load.outcomes);
   });
 
-  test('frozen: 503 in time, and no 200 until it moves again', async () => {
+  test('frozen: 503 in time, and no 200 until it continues', async () => {
     await eventually(async () => (await send(`${api.url}/h/${endpointId}`, { method: 'POST' })).status === 200);
     servers.redis.process.kill('SIGSTOP');
     closing(servers.redis.process, (redis) => void redis.kill('SIGCONT'));
@@ -132,8 +132,8 @@ describe('Redis', () => {
   });
 });
 
-describe('connections whose other end is lost without a word', () => {
-  test('to Redis: captures are refused in time, and taken again soon', async () => {
+describe('connections whose peer vanishes silently', () => {
+  test('to Redis: captures are refused in time, and accepted again soon', async () => {
     const proxy = closing(await startProxy(servers.redis.config.port), (open) => open.close());
     const behind = closing(
       await startRole('api', { ...environment.env, REDIS_PORT: String(proxy.port) }),
@@ -148,7 +148,7 @@ describe('connections whose other end is lost without a word', () => {
     await eventually(async () => (await send(`${behind.url}/h/${endpointId}`, { method: 'POST' })).status === 200);
   });
 
-  test('to MySQL: the worker gives the transaction up and stores what it holds', async () => {
+  test('to MySQL: the worker aborts the transaction and stores its captures in another one', async () => {
     await worker.end();
     const proxy = closing(await startProxy(servers.mysql.config.port), (open) => open.close());
     worker = await startRole('worker', { ...environment.env, JOB_LOCK_MS: '2000', MYSQL_PORT: String(proxy.port) });
@@ -163,7 +163,7 @@ describe('connections whose other end is lost without a word', () => {
   });
 });
 
-test('connections of an API to MySQL are lost without a word: it answers again by itself', async () => {
+test("the peer of an API's connections to MySQL vanishes silently: it answers again automatically", async () => {
   const proxy = closing(await startProxy(servers.mysql.config.port), (open) => open.close());
   const behind = closing(
     await startRole('api', { ...environment.env, MYSQL_PORT: String(proxy.port), MYSQL_POOL_SIZE: '2' }),
@@ -175,15 +175,15 @@ test('connections of an API to MySQL are lost without a word: it answers again b
       .then(({ status }) => status);
   expect(await Promise.all(Array.from({ length: 6 }, ask))).toEqual(Array.from({ length: 6 }, () => 200));
   proxy.silenceExisting();
-  // More than the pool has connections.
+  // More requests than the pool has connections.
   expect(await Promise.all(Array.from({ length: 6 }, ask))).toEqual(Array.from({ length: 6 }, () => 503));
   await eventually(async () => (await ask()) === 200);
 });
 
-test('a delete that fails because MySQL is away leaves the endpoint capturing', async () => {
+test('after a delete that fails because MySQL is unreachable the endpoint still captures', async () => {
   await captureOne(api.url, endpointId);
   await environment.drained();
-  // The database goes in the middle of the delete: after it was found, while its row is held.
+  // The database fails during the delete: after the look-up, while its row is locked.
   const lock = await environment.db.pool.getConnection();
   await lock.query('START TRANSACTION');
   await lock.query('SELECT id FROM endpoints WHERE id = ? FOR UPDATE', [idToBytes(endpointId)]);
@@ -204,8 +204,8 @@ test('a delete that fails because MySQL is away leaves the endpoint capturing', 
   expect((await owner.endpoint(endpointId)).body.request_count).toBe(taken);
 });
 
-test('large captures: taken, stored once, and no hindrance to small ones', async () => {
-  // Of bytes that JSON would write as six each.
+test('large captures are accepted, stored once, and do not delay small ones', async () => {
+  // Of bytes that JSON would write as six bytes each.
   const large = Buffer.alloc(5 * 1024 * 1024);
   const [first, second] = await Promise.all([
     captureOne(api.url, endpointId, { body: large }),
@@ -226,7 +226,7 @@ test('a worker killed between commit and completion: its job runs again and chan
   await lock.query('SELECT id FROM endpoints WHERE id = ? FOR UPDATE', [idToBytes(endpointId)]);
   const { id } = await captureOne(api.url, endpointId, { body: 'once' });
   await eventually(async () => (await environment.queue.getActiveCount()) === 1);
-  // … then Redis falls silent, so that the commit goes through and the completion does not.
+  // … then Redis hangs, so that the commit succeeds and the completion does not.
   await admin.call('CLIENT', 'PAUSE', '60000', 'WRITE');
   await lock.query('COMMIT');
   lock.release();
@@ -260,7 +260,7 @@ test('a job whose worker was killed again and again is stored, not given up', as
     );
     await holder.end('SIGKILL');
     worker = await startWorker();
-    // Until the new one has taken the job over, its lock is the dead one's.
+    // Until the new worker has taken the job, the dead one holds its lock.
     await eventually(async () => (await environment.queue.getJobs(['active']))[0]?.stalledCounter === death);
   }
   await lock.query('COMMIT');
@@ -270,7 +270,7 @@ test('a job whose worker was killed again and again is stored, not given up', as
   expect(await environment.queue.getFailedCount()).toBe(0);
 });
 
-test('workers and APIs killed at random under load: the books balance', async () => {
+test('workers and APIs killed at random under load: receipts, rows and counters agree', async () => {
   const second = await startRole('api', environment.env);
   const apis = [api, second];
   const load = startLoad({ url: () => `${apis[Math.floor(Math.random() * 2)]?.url}/h/${endpointId}`, connections: 16 });
@@ -293,7 +293,7 @@ test('workers and APIs killed at random under load: the books balance', async ()
   expect(await environment.queue.getFailedCount()).toBe(0);
 });
 
-test('APIs, workers and Redis killed under large bodies: the books balance, and no body is left behind', async () => {
+test('APIs, workers and Redis killed under large bodies: receipts, rows and counters agree, and no body is left in Redis', async () => {
   const { queues, redis, config, db } = environment;
   const killed = { api: await startRole('api', environment.env) };
   const load = startLoad({ url: () => `${killed.api.url}/h/${endpointId}`, connections: 6, bodyBytes: 700_000 });
@@ -329,7 +329,7 @@ test('APIs, workers and Redis killed under large bodies: the books balance, and 
   expect(await redis.keys(queues['capture-large'].toKey('body:*'))).toEqual([]);
 });
 
-test('a large job whose body is gone is done when its capture is stored, and fails for all to see when it is not', async () => {
+test('a large job without its body completes when its capture is stored, and otherwise fails visibly', async () => {
   const { queues, redis } = environment;
   const large = queues['capture-large'];
   const { id } = await captureOne(api.url, endpointId, { body: Buffer.alloc(800_000, 7) });
@@ -359,14 +359,14 @@ test('a large job whose body is gone is done when its capture is stored, and fai
   await large.obliterate({ force: true });
 });
 
-test('frozen beyond its lock, a worker stores nothing twice', async () => {
+test('a worker that is suspended beyond its lock stores nothing twice', async () => {
   const other = await startWorker();
   const load = startLoad({ url: () => `${api.url}/h/${endpointId}`, connections: 8 });
   for (let round = 0; round < 3; round += 1) {
     const before = load.outcomes.length;
     await eventually(() => load.outcomes.length > before + 200);
     worker.child.kill('SIGSTOP');
-    // Twice its lock: the other worker has taken its jobs over by then.
+    // Twice the duration of its lock: the other worker has taken its jobs by then.
     await new Promise((resolve) => setTimeout(resolve, 5_000));
     worker.child.kill('SIGCONT');
   }

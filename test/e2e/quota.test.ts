@@ -16,7 +16,7 @@ import { startRole, type RoleProcess } from '../support/processes.ts';
 const CAP = 10_000;
 const RACES = 20;
 
-// Servers of its own, because it kills Redis.
+// Private servers, because this file kills Redis.
 const dataDir = mkdtempSync(join(tmpdir(), 'hookbay-quota-'));
 let servers: PrivateServers;
 let environment: Environment;
@@ -48,7 +48,7 @@ interface Race {
   dailyRequests: number;
 }
 
-/** All pods race for one user's cap until senders have been told 429 for a while. */
+/** All pods race for one user's cap until senders have received 429 for a while. */
 async function race(user: string, disturb: () => Promise<void> = async () => {}): Promise<Race> {
   const owner = client(apis[0]?.url ?? '', mintToken(user, { plan: 'race' }));
   const { id } = (await owner.create()).body;
@@ -85,13 +85,13 @@ test(`four API processes race for a cap of ${CAP}: exactly ${CAP} are accepted, 
   for (let n = 1; n <= RACES; n += 1) {
     const day = utcDay(Date.now());
     const result = await race(`racer-${n}`);
-    // A race over midnight has two days to fill.
+    // A race over midnight would fill two days.
     if (utcDay(Date.now()) !== day) continue;
     expect(result).toEqual({ receipts: CAP, refused: expect.any(Number), rows: CAP, counted: CAP, dailyRequests: CAP });
   }
 }, 900_000);
 
-test('with Redis or an API killed in the middle: never more than the cap, and after reconciliation the count is the rows', async () => {
+test('with Redis or an API killed in the middle: never more than the cap, and after reconciliation the count equals the rows', async () => {
   const killRedis = async (): Promise<void> => {
     servers.redis.process.kill('SIGKILL');
     await eventually(() => servers.redis.process.signalCode !== null);

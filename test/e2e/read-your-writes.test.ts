@@ -34,7 +34,7 @@ test('a thousand captures on one API process, each read at once on another one',
     expect(detail.headers['x-captures-pending']).toBeUndefined();
     expect((await reader.endpoint(endpointId)).body.request_count).toBe(2 * n);
     const { dailyRequests } = (await reader.endpoints()).body.usage;
-    // A day may end while this runs.
+    // The day may change while this runs.
     if (new Date().toISOString().startsWith(day)) expect(dailyRequests).toBe(2 * n);
     expect((await reader.remove(other)).status).toBe(200);
   }

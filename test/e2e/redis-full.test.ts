@@ -18,7 +18,7 @@ import { startRole, type RoleProcess } from '../support/processes.ts';
 
 const MAX_MEMORY = 48 * 1024 * 1024;
 
-// A Redis of its own, because it is filled up.
+// A private Redis, because this file fills it.
 const dataDir = mkdtempSync(join(tmpdir(), 'hookbay-full-'));
 let redis: PrivateServer<RedisConfig>;
 let environment: Environment;
@@ -53,7 +53,7 @@ beforeEach(async () => {
   await eventually(async () => (await ballast()) === Math.floor(MAX_MEMORY / 20));
 });
 
-test('filled up with captures: senders hear 503, restarted workers drain it, captures are taken again, and nothing is lost or doubled', async () => {
+test('filled up with captures: senders get 503, restarted workers drain it, captures are accepted again, and nothing is lost or duplicated', async () => {
   await worker.end('SIGKILL');
   const load = startLoad({ url: () => `${api.url}/h/${endpointId}`, connections: 16, bodyBytes: 16 * 1024 });
   await eventually(() => load.outcomes.some(({ status }) => status === 503));
@@ -64,7 +64,7 @@ test('filled up with captures: senders hear 503, restarted workers drain it, cap
     '2',
     { error: expect.any(String) },
   ]);
-  // It is the watch that refuses, with room left, and not Redis.
+  // The memory watch refuses, while there is room left, and not Redis.
   const reasons = new Set(api.log.filter(({ msg }) => msg === 'Captures refused').map(({ reason }) => reason));
   expect(reasons).toEqual(new Set(['redis_full']));
   expect(await share()).toBeLessThan(0.98);
@@ -80,7 +80,7 @@ test('filled up with captures: senders hear 503, restarted workers drain it, cap
   expect(await environment.queue.getFailedCount()).toBe(0);
 });
 
-test("at its hard limit, filled by somebody else's keys: the ballast lets a restarted worker drain it", async () => {
+test('at its hard limit, filled by keys of another application: the ballast lets a restarted worker drain it', async () => {
   await worker.end();
   const ids = await Promise.all(
     Array.from({ length: 50 }, async () => (await captureOne(api.url, endpointId, { body: 'kept' })).id),
@@ -96,14 +96,14 @@ test("at its hard limit, filled by somebody else's keys: the ballast lets a rest
   expect(await environment.db.knex('requests').whereIn('id', ids.map(idToBytes))).toHaveLength(50);
   expect(await ballast()).toBe(0);
 
-  // Their keys are still there: captures stay refused until there is room.
+  // Those keys still exist: captures stay refused until there is room.
   expect((await send(`${api.url}/h/${endpointId}`, { method: 'POST' })).status).toBe(503);
   await admin.del(...(await admin.keys('other:*')));
   await eventually(async () => (await send(`${api.url}/h/${endpointId}`, { method: 'POST' })).status === 200);
   await eventually(async () => (await ballast()) > 0);
 });
 
-/** Sets keys until Redis takes not even a small one, and goes on not to when it has given back the buffers of this. */
+/** Sets keys until Redis refuses even a small one, and still does after it has freed the buffers of this. */
 async function fillToTheBrim(): Promise<void> {
   let n = 0;
   const fill = async (bytes: number): Promise<void> => {

@@ -15,7 +15,7 @@ interface Container {
   readinessProbe: { periodSeconds: number; failureThreshold: number };
 }
 
-/** What a rollout goes by, as rendered. */
+/** The rendered settings of a rollout. */
 interface Rollout {
   env: Record<string, string>;
   preStopMs: number;
@@ -54,9 +54,7 @@ useEnvironment((opened) => {
   environment = opened;
 });
 
-/**
- * As a kubelet ends a container: it sleeps, then SIGTERM; whoever is there at the end of the grace period is killed.
- */
+/** Ends a process as a kubelet ends a container: preStop, SIGTERM, and SIGKILL at the end of the grace period. */
 async function terminate(pod: RoleProcess, { preStopMs, graceMs }: Rollout): Promise<number | string | null> {
   await new Promise((resolve) => setTimeout(resolve, preStopMs));
   const kill = setTimeout(() => pod.child.kill('SIGKILL'), graceMs - preStopMs);
@@ -65,7 +63,7 @@ async function terminate(pod: RoleProcess, { preStopMs, graceMs }: Rollout): Pro
   return code;
 }
 
-test('a rollout by the settings of the chart, two API and two worker pods under load: no request fails, no capture is lost, sockets are back', async () => {
+test('a rollout with the settings of the chart, two API and two worker pods under load: no request fails, no capture is lost, sockets reconnect', async () => {
   const rollouts = { api: rolloutOf('api'), worker: rolloutOf('worker') };
   expect(rollouts.api.env).toMatchObject({
     DRAIN_DELAY_MS: expect.any(String),
@@ -73,7 +71,7 @@ test('a rollout by the settings of the chart, two API and two worker pods under 
   });
   const start = (role: 'api' | 'worker'): Promise<RoleProcess> =>
     startRole(role, { ...environment.env, ...rollouts[role].env });
-  // The pessimist's balancer: it hears of a leaving pod by nothing but the readiness probe.
+  // A balancer of the worst case: only the readiness probe tells it about a stopping pod.
   const balancer = closing(await startBalancer(rollouts.api.readiness), (open) => open.close());
   const pods = {
     api: await Promise.all([start('api'), start('api')]),
@@ -92,7 +90,7 @@ test('a rollout by the settings of the chart, two API and two worker pods under 
   await eventually(() => followers.every((follower) => follower.isConnected()));
   const load = startLoad({ url: () => `${url}/h/${id}`, connections: 8, pauseMs: 20 });
   for (const index of [0, 1]) {
-    // maxSurge 1, maxUnavailable 0: the new pod is in service before the old one goes.
+    // maxSurge 1, maxUnavailable 0: the new pod is in service before the old one stops.
     const replace = async (role: 'api' | 'worker'): Promise<void> => {
       const old = pods[role][index] as RoleProcess;
       const fresh = await start(role);
@@ -112,6 +110,6 @@ test('a rollout by the settings of the chart, two API and two worker pods under 
   const { rows } = await expectBalanced(environment.db, id, load.outcomes);
   expect(rows).toBe(load.outcomes.length);
   await eventually(() => followers.every((follower) => follower.isConnected() && follower.seen.get(id)?.size === rows));
-  // Each was on a pod that left.
+  // Each was on a pod that stopped.
   expect(Math.min(...followers.map((follower) => follower.connects))).toBeGreaterThan(1);
 });

@@ -44,7 +44,7 @@ test('two API and two worker processes replaced one by one under load: no reques
       const [newApi, newWorker] = await Promise.all([startApi(), startWorker()]);
       balancer.backends.add(newApi);
       [apis[index], workers[index]] = [newApi, newWorker];
-      // In order, and without being forced: the exit code says so.
+      // In order, and not killed: the exit code shows that.
       expect(await oldApi.end('SIGTERM')).toBe(0);
       expect(await oldWorker.end('SIGTERM')).toBe(0);
       balancer.backends.delete(oldApi);
@@ -58,14 +58,14 @@ test('two API and two worker processes replaced one by one under load: no reques
   expect(await environment.queue.getFailedCount()).toBe(0);
 });
 
-test('an upload that is under way at SIGTERM is answered, told to reconnect, and holds nothing up', async () => {
+test('an upload during SIGTERM is answered, its connection is closed, and the shutdown is not delayed', async () => {
   const lone = await startRole('api', environment.env);
   const { id } = (await client(lone.url, mintToken('bob')).create()).body;
   const socket = connect(lone.port, '127.0.0.1');
   let reply = '';
   socket.on('data', (chunk: Buffer) => (reply += chunk.toString()));
   socket.write(`POST /h/${id} HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nhe`);
-  // The server has the request when it has answered one that came later.
+  // The server has the request once it has answered a later one.
   await send(`${lone.url}/h/none`);
   const ended = lone.end('SIGTERM');
   await eventually(() => lone.log.some(({ msg }) => msg === 'Stopping'));
@@ -78,7 +78,7 @@ test('an upload that is under way at SIGTERM is answered, told to reconnect, and
   expect(rows.map(({ body }) => String(body))).toEqual(['here']);
 });
 
-test('SIGTERM lets a worker give back what a dead database does not take', async () => {
+test('after SIGTERM a worker returns jobs that an unreachable database does not take', async () => {
   const { id } = (await client(apis[0]?.url ?? '', mintToken('carol')).create()).body;
   await Promise.all(workers.splice(0).map((worker) => worker.end()));
   const proxy = await startProxy(Number(environment.env['MYSQL_PORT']));

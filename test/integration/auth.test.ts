@@ -23,7 +23,7 @@ const ROUTES = [
   ['GET', '/api/requests/x/body'],
   ['DELETE', '/api/requests/x'],
   ['DELETE', '/api/requests'],
-  // The router does not mind capitals and a slash at the end, and neither may the guard.
+  // The router ignores case and a trailing slash, and so does the guard.
   ['GET', '/API/Endpoints/'],
 ] as const;
 
@@ -58,7 +58,7 @@ const REFUSED: [string, string | undefined][] = [
   ['100 kB', `Bearer ${mintToken('ann', { junk: 'x'.repeat(60_000) })}`.slice(0, 40_000)],
 ];
 
-test('every route wants a token, before it looks at anything else of the request [Missing, malformed, expired or forged token]', async () => {
+test('every guarded route checks the token before anything else of the request [Missing, malformed, expired or forged token]', async () => {
   const bodies = new Set<string>();
   for (const [method, path] of ROUTES) {
     const answer = await send(`${url}${path}`, {
@@ -73,13 +73,13 @@ test('every route wants a token, before it looks at anything else of the request
   expect([...bodies]).toEqual(['{"error":"A valid bearer token is required"}']);
 });
 
-test.each(REFUSED)('401 with the one body for %s', async (_name, header) => {
+test.each(REFUSED)('401 with the same body for %s', async (_name, header) => {
   const answer = await send(`${url}/api/endpoints`, { headers: header === undefined ? [] : ['Authorization', header] });
   expect([answer.status, answer.bytes.toString()]).toEqual([401, '{"error":"A valid bearer token is required"}']);
   expect(answer.headers['www-authenticate']).toBe('Bearer');
 });
 
-describe('a token with a right signature and a wrong claim is told what is wrong', () => {
+describe('a token with a valid signature and a wrong claim: the answer names the fault', () => {
   const now = Math.floor(Date.now() / 1000);
   test.each([
     ['expired', { sub: 'ann', exp: now - 60 }, /expired/],
@@ -100,7 +100,7 @@ describe('a token with a right signature and a wrong claim is told what is wrong
   });
 });
 
-test('five seconds of leeway, any case of the scheme, and a sub of 255 characters are fine', async () => {
+test('five seconds of leeway, any case of the scheme, and a sub of 255 characters are accepted', async () => {
   const justExpired = hmac({ alg: 'HS256' }, { sub: 'ann', exp: Math.floor(Date.now() / 1000) - 2 }, JWT_SECRET);
   expect((await send(`${url}/api/endpoints`, { headers: ['Authorization', `Bearer ${justExpired}`] })).status).toBe(
     200,
@@ -126,7 +126,7 @@ describe("a user's plan", () => {
     }
   });
 
-  test('is remembered for captures, and a change of it holds on every pod at once', async () => {
+  test('is saved for captures, and a change takes effect on every pod at once', async () => {
     const other = await environment.startApi();
     const { id } = (await client(url, mintToken('lee', { plan: 'free' })).create()).body;
     const twoMiB = { method: 'POST', body: Buffer.alloc(2 * 1024 * 1024) };

@@ -10,7 +10,7 @@ const BUDGET = 16 * 1_048_576;
 
 let budget: ByteBudget;
 let pace = PACE;
-/** What became of each request, by user. */
+/** The outcome of each request, by user. */
 let outcomes: Record<string, unknown[]>;
 let server: Server;
 let port: number;
@@ -48,7 +48,7 @@ async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> 
 const post = (user: string, bytes: number): ReturnType<typeof send> =>
   send(`http://127.0.0.1:${port}/${user}`, { method: 'POST', body: Buffer.alloc(bytes) });
 
-/** An upload that stops after so many of its bytes. */
+/** An upload that stops after this many of its bytes. */
 function stalled(user: string, bytes: number, announced = bytes + 1): Socket {
   const socket = closing(connect(port, '127.0.0.1'), (open) => void open.destroy());
   socket.on('error', () => {});
@@ -57,11 +57,11 @@ function stalled(user: string, bytes: number, announced = bytes + 1): Socket {
   return socket;
 }
 
-test('a body beyond the memory that is set aside is refused with 503, and room comes back when a sender goes', async () => {
+test('a body beyond the memory budget is refused with 503, and a sender that disconnects frees its memory', async () => {
   const hold = stalled('ann', 12_000_000);
   await eventually(() => budget.used() === 12_000_000);
   expect((await post('bob', 8_000_000)).status).toBe(503);
-  // What the refused one had taken is free again.
+  // What the refused body had taken is free again.
   await eventually(() => budget.used() === 12_000_000);
   hold.destroy();
   await eventually(() => budget.used() === 0);
@@ -70,7 +70,7 @@ test('a body beyond the memory that is set aside is refused with 503, and room c
   expect(outcomes).toEqual({ ann: ['gone'], bob: [503, 'read'] });
 });
 
-test('bytes are counted as they come, not as they are announced', async () => {
+test('bytes are counted as they arrive, not as they are declared', async () => {
   const idle = stalled('eve', 1, 10_000_000);
   await eventually(() => budget.used() === 1);
   idle.destroy();
@@ -80,7 +80,7 @@ test('bytes are counted as they come, not as they are announced', async () => {
 
 test('one user’s stalled uploads leave room for others, for large bodies and for small ones', async () => {
   for (let n = 0; n < 30; n += 1) stalled('carl', 1_000_000);
-  // What carl may not take is refused, and stays free.
+  // What carl is refused stays free.
   await eventually(() => (outcomes['carl'] ?? []).length > 10 && budget.used() > 10_000_000);
   expect((await post('bob', 2_000_000)).status).toBe(200);
   for (const user of ['carl', 'bob']) expect((await post(user, 1_000)).status).toBe(200);

@@ -94,7 +94,7 @@ describe('receipt', () => {
 });
 
 describe('where it captures', () => {
-  test('by alias, below the id, and by the id in capitals; the path is kept as sent [Alias and URL; Path below the id]', async () => {
+  test('by alias, below the id, and by the id in upper case; the path is kept as sent [Alias and URL; Path below the id]', async () => {
     for (const path of ['/h/my-hook', `/h/${endpointId}/any/%2Fsuffix/`, `/h/${endpointId.toUpperCase()}`]) {
       const { status, body } = await send<Receipt>(`${url}${path}?x=%zz`, { method: 'PUT' });
       expect(status).toBe(200);
@@ -112,7 +112,7 @@ describe('where it captures', () => {
   });
 
   test('every method that the parser knows, HEAD without a body and OPTIONS with CORS headers [Methods]', async () => {
-    // CONNECT asks for a tunnel, which is not a request to a resource.
+    // CONNECT requests a tunnel, and is not a request to a resource.
     for (const method of METHODS.filter((name) => name !== 'CONNECT')) {
       const before = await requestCount();
       const answer = await send<Receipt>(`${url}/h/${endpointId}`, { method });
@@ -158,8 +158,8 @@ describe('where it captures', () => {
   });
 });
 
-describe('what it refuses stores and counts nothing', () => {
-  test('404 for an unknown id, an unknown alias, and what can be neither [Unknown endpoint on `/h`]', async () => {
+describe('a refused capture is neither stored nor counted', () => {
+  test('404 for an unknown id, an unknown alias, and a text that can be neither [Unknown endpoint on `/h`]', async () => {
     for (const key of [
       '7d444840-9dc0-11d1-b245-5ffdce74fad2',
       'no-such-hook',
@@ -182,7 +182,7 @@ describe('what it refuses stores and counts nothing', () => {
       .knex('endpoints')
       .where({ id: idToBytes(expired) })
       .update({ expires_at: new Date(Date.now() - 1000) });
-    // A pod that has not looked it up yet: Redis holds what was true at its creation, so that is corrected too.
+    // A pod without a copy of its own reads Redis, which has the expiry of its creation; so that is changed too.
     await environment.redis.del(`${environment.config.redis.prefix}:endpoint:${expired}`);
     const { status, body } = await send(`${url}/h/${expired}`, { method: 'POST', body: 'x' });
     expect(status).toBe(410);
@@ -209,7 +209,7 @@ describe('what it refuses stores and counts nothing', () => {
     expect(await requestCount()).toBe(before + 1);
   });
 
-  test('an upload that breaks off', async () => {
+  test('an aborted upload', async () => {
     const before = await requestCount();
     await new Promise<void>((resolve) => {
       const socket = connect(port, '127.0.0.1', () => {
@@ -255,7 +255,7 @@ test('a deleted endpoint captures nothing on any pod from the moment its delete 
   const other = await environment.startApi();
   for (let round = 0; round < 20; round += 1) {
     const { id } = (await owner.create()).body;
-    // Both pods know it now.
+    // Both pods have a copy now.
     await captureOne(url, id);
     await captureOne(other.url, id);
     expect((await owner.removeEndpoint(id)).status).toBe(200);
@@ -265,7 +265,7 @@ test('a deleted endpoint captures nothing on any pod from the moment its delete 
   }
 });
 
-test('an endpoint that is deleted while a body comes in gives no receipt for it', async () => {
+test('a capture whose endpoint is deleted while its body arrives gets no receipt', async () => {
   const { id } = (await owner.create()).body;
   const socket = connect(port, '127.0.0.1');
   let reply = '';

@@ -9,7 +9,7 @@ import { closing, eventually, JWT_SECRET, useEnvironment, type Environment } fro
 import { mintToken } from '../support/client.ts';
 import { endProcess } from '../support/processes.ts';
 
-/* What the chart's pods run and ask, run and asked here. */
+/* The scripts and probes of the chart's pods, run here. */
 const SCRIPT = readFileSync('charts/hookbay/files/capture-test.mjs', 'utf8');
 
 let environment: Environment;
@@ -32,7 +32,7 @@ test('the script of `helm test` creates, captures, reads back and deletes, with 
   expect(await environment.db.knex('endpoints').pluck('id')).toEqual([]);
 });
 
-test('the script of `helm test` fails, and shows no key, when the API does not know it', async () => {
+test('the script of `helm test` fails, and prints no key, when the API has another one', async () => {
   const api = await environment.startApi();
   const wrong = 'w'.repeat(40);
   const failure = await runHelmTest({ API_URL: api.url, JWT_SECRET: wrong }).catch(

@@ -28,7 +28,7 @@ useEnvironment(async (opened) => {
   await insertEndpoint(environment.db.knex, { id: endpointId, ...fields });
 });
 
-/** A capture worker that shows what it stores, and what it has warned of. */
+/** A capture worker with the events and warnings that it produced. */
 function startWorker() {
   const { db, redis, config } = environment;
   const warnings: string[] = [];
@@ -50,7 +50,7 @@ function startWorker() {
   return { warnings, close: () => worker.close() };
 }
 
-/** A job of captures that stays in the queue when it is done, with what became of it. */
+/** A job of captures that stays in the queue when it is done, with its outcome. */
 async function addJob(change: (data: CaptureBatchJob) => unknown = (data) => data) {
   const id = newTimeOrderedId();
   const captures = [makeCapture(endpointId)];
@@ -70,7 +70,7 @@ async function isStored(id: string): Promise<boolean> {
 test('a batch that makes the code throw fails alone: others in its transaction are stored at once', async () => {
   const jobs: Awaited<ReturnType<typeof addJob>>[] = [];
   const worker = closing(startWorker(), ({ close }) => close());
-  // While the endpoint is locked the first job's transaction waits, and the others gather behind it.
+  // While the endpoint is locked the first job's transaction waits, and the others queue behind it.
   await inTransaction(environment.db.pool, async (connection) => {
     await connection.query('SELECT id FROM endpoints WHERE id = ? FOR UPDATE', [idToBytes(endpointId)]);
     for (let n = 0; n < 20; n += 1) {
@@ -89,7 +89,7 @@ test('a batch that makes the code throw fails alone: others in its transaction a
   expect(worker.warnings).toContain('Batches failed together; they are tried in halves');
 });
 
-describe('a job that runs again, while the database does not say where its captures stand', () => {
+describe('a repeated job, while the database does not return the sequence of its captures', () => {
   /** The ledger answers, the entries do not. */
   const hideEntries = (): Promise<unknown> => environment.db.knex.raw('RENAME TABLE requests TO hidden');
   const showEntries = (): Promise<unknown> => environment.db.knex.raw('RENAME TABLE hidden TO requests');
@@ -102,7 +102,7 @@ describe('a job that runs again, while the database does not say where its captu
     return job;
   }
 
-  test('waits for the answer, which costs it no attempt, and is shown then', async () => {
+  test('waits for the answer, which costs it no attempt, and its events are published then', async () => {
     const api = await environment.startApi();
     const follower = await connectClient(api.url, mintToken('ann'));
     const job = await storedJob();

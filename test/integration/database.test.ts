@@ -8,7 +8,7 @@ useEnvironment((opened) => {
   environment = opened;
 });
 
-test('a connection that nothing comes from is given up: in a statement, which fails as unavailable, and idle, which nobody notices', async () => {
+test('a silent connection is closed: during a statement, which fails as unavailable, and idle, without an error', async () => {
   const db = closing(openDatabase(environment.config.mysql, 300), (database) => database.close());
   const error: unknown = await db.knex.raw('SELECT SLEEP(30)').then(
     () => undefined,
@@ -21,7 +21,7 @@ test('a connection that nothing comes from is given up: in a statement, which fa
   await db.knex.raw('SELECT 1');
 });
 
-test('a migration may take its time', async () => {
+test('the connection of a migration has no time limit', async () => {
   const db = closing(openDatabase(environment.config.mysql, 0), (database) => database.close());
   await expect(db.knex.raw('SELECT SLEEP(1)')).resolves.toBeDefined();
 });

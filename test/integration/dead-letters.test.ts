@@ -52,7 +52,7 @@ async function poison(): Promise<void> {
     IF NEW.body LIKE '%poison%' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'poison'; END IF`);
 }
 
-/** Captures that the worker could not store, among others that it could. Returns the ids of the former. */
+/** Captures that the worker could not store, among others that it stored. Returns the ids of the former. */
 async function refuse(count: number): Promise<string[]> {
   await poison();
   const bad = Array.from({ length: count }, () =>
@@ -65,7 +65,7 @@ async function refuse(count: number): Promise<string[]> {
   return bad.map(({ id }) => id);
 }
 
-/** Runs the command as `main.ts` does, and keeps what it writes. */
+/** Runs the command as `main.ts` does, and returns its output. */
 async function run(...args: string[]): Promise<{ code: number; out: string[]; said: string[] }> {
   const [out, said]: [string[], string[]] = [[], []];
   const code = await deadLetters(args, {
@@ -100,7 +100,7 @@ const used = (): Promise<number> => findUsage(environment.db.knex, 'ann', DAY);
 const numbers = (n: number): number[] => Array.from({ length: n }, (_, i) => i + 1);
 
 describe('list', () => {
-  test('shows what an operator needs, of all endpoints or one, and nothing that was captured', async () => {
+  test('shows what an operator needs, of all endpoints or one, and no captured data', async () => {
     const ids = await refuse(3);
     const all = await run('list');
     expect(all.code).toBe(0);
@@ -126,7 +126,7 @@ describe('list', () => {
       expect(written).not.toContain(secret);
   });
 
-  test('a user id that would steer a terminal is quoted', async () => {
+  test('a user id with control characters is quoted', async () => {
     await inTransaction(environment.db.pool, (connection) =>
       insertDeadLetters(
         connection,
@@ -145,7 +145,7 @@ describe('list', () => {
 });
 
 describe('replay', () => {
-  test('stores captures whole, under their ids, at the end of the sequence, and counts them for no day again', async () => {
+  test('stores complete captures, under their ids, at the end of the sequence, and does not count them for a day again', async () => {
     const ids = await refuse(3);
     const before = await used();
     const { code, said } = await run('replay', ids[0] ?? '', (ids[1] ?? '').toUpperCase());
@@ -159,12 +159,12 @@ describe('replay', () => {
     expect(after.bodies[2]).toEqual(Buffer.from(`${CANARY}\xff`, 'latin1'));
     expect(await left()).toBe(1);
     expect(await used()).toBe(before);
-    // The same again finds nothing to do.
+    // A second run finds nothing to do.
     expect((await run('replay', ...ids.slice(0, 2))).said[0]).toMatch(/^0 stored.* 2 not there/);
     expect(await state()).toEqual(after);
   });
 
-  test('what is refused again stays, with the new reason, and holds up nobody', async () => {
+  test('a capture that is refused again stays, with the new reason, and does not block the others', async () => {
     const ids = await refuse(2);
     await inTransaction(environment.db.pool, (connection) =>
       insertDeadLetters(
@@ -189,11 +189,11 @@ describe('replay', () => {
     expect(await state()).toMatchObject({ seqs: numbers(3), counters: { request_count: 3, stored_count: 3 } });
   });
 
-  test('captures of an endpoint that is gone are dropped, and one that is an entry already is none twice', async () => {
+  test('captures of a deleted endpoint are dropped, and a capture that is already an entry is not stored twice', async () => {
     const ids = await refuse(2);
     await run('replay', ids[0] ?? '');
     const [row] = await environment.db.knex('requests').where({ id: idToBytes(ids[0] ?? '') });
-    // As a backup of the dead letters alone would bring it back.
+    // As after restoring a backup of the dead letters alone.
     const capture = makeCapture(endpointId, { id: ids[0] ?? '', body: row?.body as Buffer });
     await inTransaction(environment.db.pool, (connection) =>
       insertDeadLetters(connection, [{ capture, batchId: newTimeOrderedId(), errorCode: 'ER_X' }], new Date()),
@@ -205,7 +205,7 @@ describe('replay', () => {
     expect(await left()).toBe(0);
   });
 
-  test('the last capture of the endpoint stays the last, and one that is newer becomes it', async () => {
+  test('the last capture of the endpoint stays the last, and a newer one replaces it', async () => {
     const [id = ''] = await refuse(1);
     const newer = makeCapture(endpointId);
     await persistBatches(environment.db.pool, [{ id: newTimeOrderedId(), day: DAY, captures: [newer] }]);
@@ -217,7 +217,7 @@ describe('replay', () => {
     expect(row).toEqual({ last_request_at: new Date(timeOfId(newer.id)) });
   });
 
-  test('several at once, while captures come in: each is stored once, without a gap', async () => {
+  test('several at once, during captures: each is stored once, without a gap', async () => {
     const ids = await refuse(200);
     const before = await used();
     const replays = Promise.all(Array.from({ length: 4 }, () => run('replay', '--all')));
@@ -231,7 +231,7 @@ describe('replay', () => {
     const results = await replays;
     await captures;
     expect(results.reduce((sum, { said }) => sum + Number(/^\d+/.exec(said[0] ?? '')?.[0]), 0)).toBe(200);
-    // Each had its letter to itself: one that read it too early could bring back what was deleted since.
+    // Each locked its letter before reading it; an earlier read could restore what was deleted since.
     expect(results.map(({ said }) => said[0])).toEqual(results.map(() => expect.stringMatching(/ 0 stored before,/)));
     const after = await state();
     expect(after).toMatchObject({ seqs: numbers(222), counters: { request_count: 222, stored_count: 222 } });
@@ -239,10 +239,10 @@ describe('replay', () => {
     expect([await left(), await used()]).toEqual([0, before + 20]);
   });
 
-  test('killed between the row and the commit: nothing is lost or doubled', async () => {
+  test('killed between the row and the commit: nothing is lost or duplicated', async () => {
     const ids = await refuse(50);
     const before = await used();
-    // The 20th row of the endpoint waits in its transaction, after it was inserted, for a lock that this test holds.
+    // The transaction waits after the insert of the 20th row of the endpoint, for a lock that this test holds.
     const name = `hold-${endpointId}`;
     await environment.db.knex.raw(
       `CREATE TRIGGER hold AFTER INSERT ON requests FOR EACH ROW IF NEW.seq = 20 THEN SET @held = GET_LOCK('${name}', 60); END IF`,
@@ -263,7 +263,7 @@ describe('replay', () => {
     expect(await endProcess(child, 'SIGKILL')).toBe('SIGKILL');
     await holder.query('SELECT RELEASE_LOCK(?)', [name]);
     holder.release();
-    // The server notices that nobody is there, and rolls back.
+    // The server detects the closed connection, and rolls back.
     await eventually(async () => !(await waiting()));
     const results = await Promise.all([run('replay', '--all'), run('replay', '--all')]);
     await environment.db.knex.raw('DROP TRIGGER hold');
@@ -299,9 +299,9 @@ test.each<[string[], RegExp]>([
   [['list', '--limit', '1e3'], /--limit must be/],
   [['list', '--endpoint', 'x'], /is not an id/],
   [['list', newEndpointId()], /./],
-])('refuses the arguments %j, before it asks the database', async (args, message) => {
+])('refuses the arguments %j, before it queries the database', async (args, message) => {
   const context = {
-    openDb: () => expect.fail('asked the database'),
+    openDb: () => expect.fail('queried the database'),
     log: createLog('silent'),
     print: () => {},
     say: () => {},

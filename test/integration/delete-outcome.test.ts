@@ -30,7 +30,7 @@ async function newEndpoint(user: string): Promise<{ id: string; remove: () => Pr
   return { id, remove: async () => (await owner.removeEndpoint(id)).status };
 }
 
-test('a delete whose commit is not answered is looked at again: it is done, and captures stay stopped', async () => {
+test('the outcome of a delete whose commit is not answered is queried: it is done, and captures stay stopped', async () => {
   const { id, remove } = await newEndpoint('ann');
   closing(proxy.loseAnswersTo('COMMIT;'), (stop) => stop());
   expect(await remove()).toBe(200);
@@ -38,7 +38,7 @@ test('a delete whose commit is not answered is looked at again: it is done, and 
   expect(await capture(id)).toEqual([404, 404]);
 });
 
-test('where the database can not be asked either, Redis keeps the endpoint for seconds and the database decides', async () => {
+test('where the database is unreachable as well, Redis keeps the endpoint for seconds, and then the database decides', async () => {
   const { id, remove } = await newEndpoint('bob');
   closing(proxy, (open) => open.takeNew());
   const lose = (): void => {

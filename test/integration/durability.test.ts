@@ -10,7 +10,7 @@ import { closing, eventually, openEnvironment, type Environment } from '../suppo
 import { startPrivateServers, type PrivateServers } from '../support/private-servers.ts';
 import { startRole, type RoleProcess } from '../support/processes.ts';
 
-// Servers of its own, because it spoils their settings.
+// Private servers, because this file changes their settings.
 const dataDir = mkdtempSync(join(tmpdir(), 'hookbay-durability-'));
 let servers: PrivateServers;
 let environment: Environment;
@@ -52,13 +52,13 @@ async function configure(settings: Record<string, string>): Promise<void> {
 const end = async (started: RoleProcess): Promise<void> => void (await started.end());
 const said = ({ log }: RoleProcess, text: string | RegExp): string[] =>
   log.map(({ msg }) => String(msg)).filter((msg) => msg.match(text));
-/** Starts a role; resolves when all that it said up to being ready has come through. */
+/** Starts a role; resolves when its output up to readiness has arrived. */
 const start = async (role: 'api' | 'worker', env: Record<string, string>): Promise<RoleProcess> => {
   const started = closing(await startRole(role, { ...environment.env, ...env }), end);
   await eventually(() => said(started, /^Ready$/).length === 1);
   return started;
 };
-/** Starts a role that does not get ready; resolves when it says why. */
+/** Starts a role that does not become ready; resolves when it logs why. */
 const startUnready = async (
   role: 'api' | 'worker',
   env: Record<string, string>,
@@ -73,11 +73,11 @@ const warnings = ({ log }: RoleProcess): string[] =>
   log.filter(({ level, durability }) => level === 40 && durability !== undefined).map(({ msg }) => String(msg));
 
 describe.each(['api', 'worker'] as const)('%s', (role) => {
-  test('on servers as `npm start` runs them: nothing to warn about, and ready under strict', async () => {
+  test('on servers as `npm start` runs them: no warning, and ready under strict', async () => {
     expect(warnings(await start(role, { DURABILITY: 'strict' }))).toEqual([]);
   });
 
-  test('warns of each unsafe setting once, says what is lost, and gets ready', async () => {
+  test('warns of each unsafe setting once, names the loss, and becomes ready', async () => {
     await configure(WRONG);
     await environment.db.knex.raw('SET GLOBAL innodb_flush_log_at_trx_commit = 2');
     expect(warnings(await start(role, {}))).toEqual([
@@ -89,7 +89,7 @@ describe.each(['api', 'worker'] as const)('%s', (role) => {
     ]);
   });
 
-  test('under strict it is not ready, says why, warns once however often it looks, and gets ready when all is well', async () => {
+  test('under strict it is not ready, reports why, warns once whatever the number of checks, and becomes ready when all settings are safe', async () => {
     await configure({ appendfsync: 'everysec' });
     await environment.db.knex.raw('SET GLOBAL innodb_flush_log_at_trx_commit = 0');
     const { process, reasons } = await startUnready(role, { DURABILITY: 'strict' });
@@ -98,7 +98,7 @@ describe.each(['api', 'worker'] as const)('%s', (role) => {
       expect.stringMatching(/^DURABILITY is strict: innodb_flush_log_at_trx_commit of MySQL is 0 and must be 1/),
     ]);
     await configure(RIGHT);
-    // It looks again: the one reason goes, the other one stays.
+    // It checks again: the first reason disappears, the second one stays.
     await eventually(async () => (await reasons()).length === 1);
     await eventually(() => said(process, /^Not ready yet$/).length > 1);
     expect(warnings(process)).toHaveLength(2);
@@ -106,7 +106,7 @@ describe.each(['api', 'worker'] as const)('%s', (role) => {
     await eventually(async () => (await reasons()).length === 0);
   });
 
-  test('where CONFIG is forbidden it warns that nobody knows, and under strict it refuses and says what to allow', async () => {
+  test('where CONFIG is forbidden it warns that the settings are unknown; under strict it is not ready and names the command to allow', async () => {
     await admin.call('ACL', 'SETUSER', 'narrow', 'on', '>narrow', '~*', '&*', '+@all', '-config');
     const narrow = { REDIS_USERNAME: 'narrow', REDIS_PASSWORD: 'narrow' };
     expect(warnings(await start(role, narrow))).toEqual([
@@ -121,7 +121,7 @@ describe.each(['api', 'worker'] as const)('%s', (role) => {
   });
 });
 
-test('where INFO is forbidden, an api says once that it cannot see how full Redis is, and works', async () => {
+test('where INFO is forbidden, an api warns once that the memory of Redis is unknown, and works', async () => {
   await admin.call('ACL', 'SETUSER', 'blind', 'on', '>blind', '~*', '&*', '+@all', '-info');
   const api = await start('api', { REDIS_USERNAME: 'blind', REDIS_PASSWORD: 'blind' });
   await eventually(() => said(api, /INFO is forbidden/).length > 0);
@@ -129,7 +129,7 @@ test('where INFO is forbidden, an api says once that it cannot see how full Redi
   await expectJsonLines(api, 'Skipping the ready check');
 });
 
-test('where INFO is forbidden, a worker does not get ready and says what to allow', async () => {
+test('where INFO is forbidden, a worker is not ready and names the command to allow', async () => {
   await admin.call('ACL', 'SETUSER', 'blind', 'on', '>blind', '~*', '&*', '+@all', '-info');
   const worker = closing(
     await startRole(
@@ -149,12 +149,12 @@ test('where INFO is forbidden, a worker does not get ready and says what to allo
   await eventually(() => said(worker, /^Worker is taking jobs$/).length === 1);
 });
 
-test('what BullMQ warns of is in the log, too', async () => {
+test('warnings of BullMQ are in the log, too', async () => {
   await configure(WRONG);
   await expectJsonLines(await start('worker', {}), 'Eviction policy');
 });
 
-/** All that a process printed is in lines of JSON, also what a library wrote to the console. */
+/** Expects every line of a process's output to be JSON, including what a library wrote to the console. */
 async function expectJsonLines(started: RoleProcess, fromConsole: string): Promise<void> {
   await eventually(() => started.log.some((line) => JSON.stringify(line['console'])?.includes(fromConsole)));
   await started.end();
@@ -162,7 +162,7 @@ async function expectJsonLines(started: RoleProcess, fromConsole: string): Promi
     expect(JSON.parse(line)).toMatchObject({ msg: expect.any(String) });
 }
 
-test('an api under strict gets ready without its database, which captures do not need', async () => {
+test('an api under strict becomes ready without its database, because captures do not need it', async () => {
   const { url } = await environment.startApi();
   const { body } = await client(url, mintToken('ann')).create();
   await servers.mysql.stop();

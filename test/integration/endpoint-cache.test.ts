@@ -16,7 +16,7 @@ useEnvironment((opened) => {
 
 type FindInDatabase = (key: string) => Promise<CaptureTarget | undefined>;
 
-/** A pod's cache over the common Redis, with a database that answers when the test wants it to. */
+/** A pod's cache over the shared Redis, with a database that answers when the test lets it. */
 async function openPod(
   findInDatabase: FindInDatabase,
   subscriberPort = environment.config.redis.port,
@@ -33,7 +33,7 @@ async function openPod(
   return cache;
 }
 
-/** As a request with a token of that plan does it. */
+/** Changes the plan as a request with a token of that plan does. */
 async function changePlan(pod: EndpointCache, userId: string, plan: string): Promise<void> {
   await pod.finishPlanChange(userId, await pod.beginPlanChange(userId), plan);
 }
@@ -49,7 +49,7 @@ const newTarget = (fields: Partial<CaptureTarget> = {}): CaptureTarget => ({
 test.each([
   ['a permanent endpoint', newTarget()],
   ['a time-limited endpoint', newTarget({ expiresAt: new Date(Date.now() + 3_600_000) })],
-])('%s that is deleted while another pod looks it up does not come back', async (_name, target) => {
+])("%s that is deleted during another pod's look-up does not reappear", async (_name, target) => {
   const answer = Promise.withResolvers<CaptureTarget | undefined>();
   const asked = Promise.withResolvers<void>();
   const late = await openPod(() => {
@@ -67,7 +67,7 @@ test.each([
   expect(await deleting.find(target.id)).toBeUndefined();
 });
 
-test('a plan that changes while another pod looks the endpoint up is the new one', async () => {
+test("a plan that changes during another pod's look-up of the endpoint is the new one", async () => {
   const target = newTarget({ userId: 'bob', plan: 'free' });
   const answer = Promise.withResolvers<CaptureTarget | undefined>();
   const asked = Promise.withResolvers<void>();
@@ -84,14 +84,14 @@ test('a plan that changes while another pod looks the endpoint up is the new one
   await eventually(async () => (await late.find(target.id))?.plan === 'pro');
 });
 
-test('a delete that fails lets captures go on, and does not undo another one that succeeded', async () => {
+test('after a delete that fails captures continue, and does not undo another one that succeeded', async () => {
   const target = newTarget();
   const pod = await openPod(async () => undefined);
   await pod.created(target, null);
   await changePlan(pod, 'ann', 'pro');
-  await expect(pod.withCapturesStopped(target, () => Promise.reject(new Error('database away')))).rejects.toThrow(
-    'database away',
-  );
+  await expect(
+    pod.withCapturesStopped(target, () => Promise.reject(new Error('database unreachable'))),
+  ).rejects.toThrow('database unreachable');
   expect(await pod.find(target.id)).toMatchObject({ id: target.id, plan: 'pro' });
 
   const failing = Promise.withResolvers<never>();
@@ -104,20 +104,17 @@ test('a delete that fails lets captures go on, and does not undo another one tha
   expect(await other.find(target.id)).toBeUndefined();
 });
 
-test('while the database is away endpoints that Redis knows are found', async () => {
-  const pod = await openPod(() => Promise.reject(new Error('database away')));
+test('endpoints in Redis are found while the database is unreachable', async () => {
+  const pod = await openPod(() => Promise.reject(new Error('database unreachable')));
   const target = newTarget({ userId: 'carol' });
   await changePlan(pod, 'carol', 'pro');
   await pod.created(target, 'some-alias');
   for (const key of [target.id, 'some-alias'])
     expect(await pod.find(key)).toMatchObject({ id: target.id, userId: 'carol' });
-  await expect(pod.find(newEndpointId())).rejects.toThrow('database away');
+  await expect(pod.find(newEndpointId())).rejects.toThrow('database unreachable');
 });
 
-/**
- * Counts the reads of one of this environment's keys, by what Redis itself tells (MONITOR; ioredis loses its place in
- * that now and then).
- */
+/** Counts the reads of one of this environment's keys with MONITOR; ioredis sometimes loses its position in that. */
 async function watchReads(key: string): Promise<() => number> {
   const { port, password, prefix } = environment.config.redis;
   const socket = closing(connect(port, '127.0.0.1'), (open) => void open.destroy());
@@ -137,7 +134,7 @@ async function watchReads(key: string): Promise<() => number> {
 }
 
 describe('announcements', () => {
-  test('others who create and delete without end cost a user no copy', async () => {
+  test("other users' constant creates and deletes drop none of a user's copies", async () => {
     const [capturing, changing] = [await openPod(async () => undefined), await openPod(async () => undefined)];
     const target = newTarget({ userId: 'dan' });
     await capturing.created(target, null);
@@ -151,7 +148,7 @@ describe('announcements', () => {
       await changing.withCapturesStopped(other, async () => true);
       expect(await capturing.find(target.id)).toMatchObject({ id: target.id, plan: 'pro' });
     }
-    // The first look, and once in five seconds; otherwise it is most of the 400.
+    // The first look-up, and one in five seconds; dropping copies at every announcement would make it most of the 400.
     await eventually(() => reads() > 0);
     expect(reads()).toBeLessThan(100);
   });
@@ -175,19 +172,19 @@ describe('announcements', () => {
     expect(await there.find(target.id)).toMatchObject({ id: target.id });
   });
 
-  test('of earlier versions, which name nothing, drop everything', async () => {
+  test('of earlier versions, which name no keys, drop all copies', async () => {
     const pod = await openPod(async () => undefined);
     const target = newTarget({ userId: 'gus' });
     await pod.created(target, null);
     await changePlan(pod, 'gus', 'pro');
     expect(await pod.find(target.id)).toMatchObject({ plan: 'pro' });
-    // As a version does that writes and then says that something changed.
+    // As a version does that writes, and announces only that something changed.
     await environment.redis.set(`${environment.config.redis.prefix}:plan:gus`, 'free');
     await environment.redis.publish(`${environment.config.redis.prefix}:invalidate`, '');
     await eventually(async () => (await pod.find(target.id))?.plan === 'free', 2_000);
   });
 
-  test('a pod whose connection for them went silent relies on Redis until it listens again', async () => {
+  test('a pod whose connection for them hangs relies on Redis until it is subscribed again', async () => {
     const proxy = closing(await startProxy(environment.config.redis.port), (open) => open.close());
     const [deaf, other] = [await openPod(async () => undefined, proxy.port), await openPod(async () => undefined)];
     const target = newTarget({ userId: 'hal' });
@@ -197,7 +194,7 @@ describe('announcements', () => {
     proxy.refuseNew();
     proxy.silenceExisting();
     await eventually(() => !deaf.isListening());
-    // It is told nothing, and knows everything.
+    // It is notified of nothing, and still has the current state.
     for (const plan of ['free', 'enterprise', 'pro']) {
       await changePlan(other, 'hal', plan);
       expect(await deaf.find(target.id)).toMatchObject({ plan });
@@ -209,7 +206,7 @@ describe('announcements', () => {
   });
 });
 
-test('a new endpoint is found at once on a pod where its alias was asked for all the time', async () => {
+test('a new endpoint is found at once on a pod that looked its alias up all the time before', async () => {
   const rows = new Map<string, CaptureTarget>();
   const [creating, asking] = [await openPod(async () => undefined), await openPod(async (key) => rows.get(key))];
   await changePlan(creating, 'ivy', 'pro');

@@ -16,7 +16,7 @@ useEnvironment(async (opened) => {
 
 const as = (user: string, plan: string, pod = 0) => client(pods[pod]?.url ?? '', mintToken(user, { plan }));
 
-/** Puts endpoints into the database, several of the same millisecond; returns their ids, newest first. */
+/** Inserts endpoints into the database, several of the same millisecond; returns their ids, newest first. */
 async function insertMany(user: string, count: number, expiresAt = new Date(Date.now() + HOUR_MS)): Promise<string[]> {
   const now = Date.now();
   const rows = Array.from({ length: count }, (_, i) => ({
@@ -37,7 +37,7 @@ async function insertMany(user: string, count: number, expiresAt = new Date(Date
     .map(({ id }) => id);
 }
 
-test("a plan's number of endpoints holds over all pods, permanent or not; expired ones do not count [Create: over the plan's number of endpoints]", async () => {
+test("a plan's number of endpoints is a limit over all pods, permanent or not; expired ones do not count [Create: over the plan's number of endpoints]", async () => {
   const answers = await Promise.all(
     Array.from({ length: 24 }, (_, i) => as('ann', 'small', i % 2).create({ permanent: i % 12 === 0 })),
   );
@@ -65,7 +65,7 @@ test('a user with more than the plan allows keeps them, and gets no more', async
   expect((await owner.endpoints()).body).toMatchObject({ total: 7, limit: 1000, offset: 0 });
 });
 
-test('without parameters the list is everything up to 1,000, newest first; pages have the rest, each endpoint once [Endpoints: `limit`, `offset`, `before`]', async () => {
+test('without parameters the list has up to 1,000 endpoints, newest first; pages have the rest, each endpoint once [Endpoints: `limit`, `offset`, `before`]', async () => {
   const ids = await insertMany('cyd', 2_350);
   await insertMany('cyd', 20, new Date(Date.now() - 1));
   await insertMany('somebody else', 30);
@@ -88,7 +88,7 @@ test('without parameters the list is everything up to 1,000, newest first; pages
   }
   expect(byKey).toEqual(ids);
   expect(byOffset).toEqual(ids);
-  // A limit that is too large is clamped; past the end there is nothing, and the total is right.
+  // A limit that is too large is clamped; past the end the page is empty, and the total is right.
   expect((await owner.endpoints('?limit=5000')).body).toMatchObject({ limit: 1_000, total: 2_350 });
   expect((await owner.endpoints('?offset=9000')).body).toMatchObject({ endpoints: [], total: 2_350, offset: 9_000 });
   expect(
@@ -96,7 +96,7 @@ test('without parameters the list is everything up to 1,000, newest first; pages
   ).toEqual(ids.slice(11, 13));
 });
 
-test('an endpoint that has expired still marks a place in the list', async () => {
+test('an expired endpoint is still valid as `before`', async () => {
   const [newer, last, older] = await insertMany('dee', 3);
   await environment.db
     .knex('endpoints')
@@ -106,7 +106,7 @@ test('an endpoint that has expired still marks a place in the list', async () =>
   expect((await as('dee', 'pro').endpoints()).body.endpoints.map(({ id }) => id)).toEqual([newer, older]);
 });
 
-test("400 for what is no page, and for `before` where it is none of one's own endpoints", async () => {
+test("400 for invalid parameters, and for a `before` that is not one of the user's endpoints", async () => {
   const [foreign] = await insertMany('eli', 1);
   const owner = as('fin', 'pro');
   for (const query of [

@@ -11,7 +11,7 @@ useEnvironment(async (opened) => {
   await environment.startWorker();
 });
 
-/** Statements of one test, counted where they leave for the database. */
+/** The statements of one test, counted when they are sent to the database. */
 async function countingStatements<T>(work: () => Promise<T>): Promise<number> {
   let statements = 0;
   const count = (): void => void (statements += 1);
@@ -24,7 +24,7 @@ async function countingStatements<T>(work: () => Promise<T>): Promise<number> {
 const openLookUps = (poolSize = 10) =>
   createEndpointLookUps({ poolSize, findTargets: (keys) => findCaptureTargets(environment.db.knex, keys) });
 
-test('look-ups that come together share statements, and each gets its own answer', async () => {
+test('concurrent look-ups share statements, and each gets its own answer', async () => {
   const { url } = await environment.startApi();
   const owner = client(url, mintToken('ann', { plan: 'enterprise' }));
   const created = [(await owner.create()).body.id, (await owner.create({ alias: 'anns-hook' })).body.id];
@@ -36,18 +36,18 @@ test('look-ups that come together share statements, and each gets its own answer
   });
   expect(targets.slice(0, 4)).toEqual([created[0], created[1], created[1], undefined]);
   expect(targets.slice(4).filter((id) => id !== undefined)).toEqual([]);
-  // Seven parts, one of them with aliases.
+  // Seven statements, one of them with aliases.
   expect(statements).toBeLessThanOrEqual(20);
 });
 
-test('a key that many ask for is looked up once, and one that leads nowhere not again for a while', async () => {
+test('concurrent look-ups of one key share one query, and an unknown key is not queried again for a while', async () => {
   const find = openLookUps();
   const id = newEndpointId();
   expect(await countingStatements(() => Promise.all(Array.from({ length: 500 }, () => find(id))))).toBe(1);
   expect(await countingStatements(() => find(id))).toBe(0);
 });
 
-test('more look-ups than may wait are refused at once, and a database that does not answer keeps nobody waiting', async () => {
+test('more look-ups than may wait are refused at once, and no look-up waits long for a database that does not answer', async () => {
   const find = createEndpointLookUps({ poolSize: 10, findTargets: () => new Promise(() => {}) });
   const outcomes = await Promise.allSettled(Array.from({ length: 5_010 }, () => find(newEndpointId())));
   const reasons = outcomes.map((outcome) => (outcome as PromiseRejectedResult).reason as unknown);
@@ -55,7 +55,7 @@ test('more look-ups than may wait are refused at once, and a database that does 
   expect(reasons.every((reason) => reason instanceof Error)).toBe(true);
 });
 
-test('what captures ask takes two connections of ten at most, and does not begin when its time is over', async () => {
+test('look-ups of captures take two connections of ten at most, and do not begin after their time limit', async () => {
   const limited = limitLookUps(10);
   let [running, most, begun] = [0, 0, 0];
   const ask = async (): Promise<void> => {
@@ -72,7 +72,7 @@ test('what captures ask takes two connections of ten at most, and does not begin
   expect(begun).toBeLessThanOrEqual(4);
 });
 
-test('while strangers try out addresses, management routes and captures go on [Unknown endpoint on `/h`]', async () => {
+test('management routes and captures work during a scan of random addresses [Unknown endpoint on `/h`]', async () => {
   const { url } = await environment.startApi({ MYSQL_POOL_SIZE: '4' });
   const owner = client(url, mintToken('bob'));
   const { id } = (await owner.create()).body;

@@ -11,7 +11,7 @@ let environment: Environment;
 let url: string;
 let users = 0;
 
-/** A user nobody else knows, so that tests don't see each other's endpoints. */
+/** A new user, so that tests do not see each other's endpoints. */
 function newUser(claims: Record<string, unknown> = { plan: 'pro' }): Client {
   users += 1;
   return client(url, mintToken(`user-${users}`, claims));
@@ -49,7 +49,7 @@ describe('POST /api/endpoints', () => {
     expect(noLength.status).toBe(201);
   });
 
-  test("permanent: no expiry, up to the number of the plan, also when many are asked for at once [Create: permanent over the plan's number]", async () => {
+  test("permanent: no expiry, up to the number of the plan, also with concurrent requests [Create: permanent over the plan's number]", async () => {
     const owner = newUser({ plan: 'free' });
     const answers = await Promise.all(Array.from({ length: 12 }, () => owner.create({ permanent: true })));
     const created = answers.filter(({ status }) => status === 201);
@@ -63,7 +63,7 @@ describe('POST /api/endpoints', () => {
     expect((await owner.create({ permanent: true })).status).toBe(201);
   });
 
-  test('an alias gives a second address; taken is 409, also against oneself, and free again after a delete [Alias]', async () => {
+  test('an alias gives a second address; a taken one is 409, also for its owner, and free again after a delete [Alias]', async () => {
     const owner = newUser();
     const { status, body } = await owner.create({ alias: 'billing-events' });
     expect(status).toBe(201);
@@ -78,7 +78,7 @@ describe('POST /api/endpoints', () => {
     await owner.removeEndpoint(body.id);
     const again = await newUser().create({ alias: 'billing-events' });
     expect(again.status).toBe(201);
-    // The alias leads to the new endpoint from now on, on every pod.
+    // The alias is the new endpoint's from now on, on every pod.
     await captureOne(url, 'billing-events');
     const record = await environment.db.knex('requests').where({ endpoint_id: idToBytes(again.body.id) });
     await eventually(
@@ -132,14 +132,14 @@ describe('POST /api/endpoints', () => {
     ['control characters', '\\u0000\\u0007\\u001b[31m\\r\\nX-Injected: 1\\u009b'],
     ['what turns text around', '\\u202eevil\\u2066\\u2028'],
     ['half a character', '\\ud83d'],
-  ])('quotes an unknown name cut and harmless: %s', async (_name, field) => {
+  ])('cuts and cleans an unknown name that it quotes: %s', async (_name, field) => {
     const { status, body, bytes } = await newUser().create(`{"${field}":1}`);
     expect([status, body]).toEqual([400, { error: expect.stringContaining(': Unrecognized key: "') }]);
     expect(bytes.length).toBeLessThan(300);
     expect((body as unknown as { error: string }).error).not.toMatch(/[\p{C}\p{Zl}\p{Zp}]/u);
   });
 
-  test('refuses a body that does not say it is JSON, rather than taking it for the defaults', async () => {
+  test('refuses a body without a JSON content type, and does not apply the defaults', async () => {
     const answer = await send(`${url}/api/endpoints`, {
       method: 'POST',
       headers: ['Authorization', `Bearer ${mintToken('ann')}`, 'Content-Type', 'application/x-www-form-urlencoded'],

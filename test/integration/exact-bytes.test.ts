@@ -21,7 +21,7 @@ async function bodyOf(id: string): Promise<Buffer> {
   return Buffer.from(body, encoding);
 }
 
-describe('bodies come back to the byte [Compressed bodies]', () => {
+describe('bodies are returned byte for byte [Compressed bodies]', () => {
   test.each([
     ['empty', Buffer.alloc(0)],
     ['one NUL', Buffer.from([0])],
@@ -64,14 +64,14 @@ describe('bodies come back to the byte [Compressed bodies]', () => {
   });
 });
 
-test('any header name and value comes back, joined where repeated', async () => {
+test('any header name and value is returned, joined where repeated', async () => {
   const name = fc.oneof(
     fc.constantFrom('__proto__', 'constructor', 'toString', 'hasOwnProperty', 'cookie', 'Set-Cookie', 'x_y.z'),
     fc
       .string({ unit: fc.constantFrom(...'abcXYZ019!#$%&*+-.^_`|~'.split('')), minLength: 1, maxLength: 20 })
       .map((text) => `x-${text}`),
   );
-  // Everything that RFC 9110 allows in a value; the bytes above 0x7f travel as Latin-1.
+  // Everything that RFC 9110 allows in a value; bytes above 0x7f are sent as Latin-1.
   const inner = Array.from({ length: 256 }, (_, i) => String.fromCharCode(i)).filter(
     (c) => c === '\t' || (c >= ' ' && c !== '\x7f'),
   );
@@ -98,7 +98,7 @@ test('any header name and value comes back, joined where repeated', async () => 
   );
 });
 
-test('any query comes back, and what is no UTF-8 as it was sent', async () => {
+test('any query is returned, and invalid UTF-8 as it was sent', async () => {
   const part = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 15 }).map((text) => ({ sent: encodeURIComponent(text), meant: text })),
     fc.constantFrom('__proto__', 'constructor', 'a', 'a').map((text) => ({ sent: text, meant: text })),

@@ -6,7 +6,7 @@ import { listen } from '../../src/ops/listen.ts';
 import { freePort } from '../../src/local/private-server.ts';
 import { closing } from '../support/environment.ts';
 
-/** With nothing set but the port: a health check needs to know no database. */
+/** With the port as the only setting: a health check needs no database settings. */
 async function healthcheck(port: number, ...args: string[]): Promise<{ code: number | null; stderr: string }> {
   const child = spawn(process.execPath, ['src/main.ts', 'healthcheck', ...args], {
     env: { PATH: process.env['PATH'], INTERNAL_PORT: String(port) },
@@ -17,7 +17,7 @@ async function healthcheck(port: number, ...args: string[]): Promise<{ code: num
   return { code, stderr };
 }
 
-test('says by its exit code whether a process is alive, and with --ready whether it is ready', async () => {
+test('its exit code tells whether a process is alive, and with --ready whether it is ready', async () => {
   let reasons = ['starting'];
   const server = closing(
     createOpsServer({ notReady: () => reasons, scrape: async () => '' }),
@@ -33,7 +33,7 @@ test('says by its exit code whether a process is alive, and with --ready whether
   expect(await healthcheck(port, '--ready')).toEqual({ code: 0, stderr: '' });
 });
 
-test('a process that is gone or does not answer is not alive', async () => {
+test('a process that has exited or does not answer is not alive', async () => {
   expect(await healthcheck(await freePort())).toEqual({
     code: 1,
     stderr: expect.stringContaining('does not answer (ECONNREFUSED)'),

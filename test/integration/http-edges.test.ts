@@ -31,7 +31,7 @@ const serverErrors = async (): Promise<number> =>
 const outcome = async (name: string): Promise<number> =>
   (await scrape(api.internalPort)).value('hookbay_captures_total', { outcome: name }) ?? 0;
 
-/** A connection that keeps its half open, or closes it when told to. */
+/** A connection that stays half-open until the test ends it. */
 function open(): { socket: Socket; reply: () => string; closed: Promise<unknown> } {
   const socket = closing(
     connect({ port: api.port, host: '127.0.0.1', allowHalfOpen: true }),
@@ -43,7 +43,7 @@ function open(): { socket: Socket; reply: () => string; closed: Promise<unknown>
   return { socket, reply: () => reply, closed: new Promise((resolve) => socket.once('end', resolve)) };
 }
 
-describe('a capture is not lost for its form', () => {
+describe('an unusual request is captured', () => {
   test.each(['foo', '100-continue, foo', ''])('Expect: %j', async (expectation) => {
     const before = await count();
     const reply = await rawExchange(
@@ -64,7 +64,7 @@ describe('a capture is not lost for its form', () => {
     expect(await count()).toBe(before + 1);
   });
 
-  test('a whole request whose sender closes its half of the connection', async () => {
+  test('a complete request whose sender closes its half of the connection', async () => {
     const { socket, reply, closed } = open();
     socket.end(`POST /h/${endpointId} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi`);
     await closed;
@@ -87,7 +87,7 @@ describe('a capture is not lost for its form', () => {
   });
 });
 
-describe('what is wrong with a request is said in JSON, and is never our error', () => {
+describe('a faulty request is answered in JSON, and never with 5xx', () => {
   test.each([
     ['no Host', ''],
     ['two Hosts', 'Host: a\r\nhost: b\r\n'],
@@ -142,7 +142,7 @@ describe('what is wrong with a request is said in JSON, and is never our error',
     },
   );
 
-  test('a broken-off capture is "aborted"', async () => {
+  test('an interrupted capture is "aborted"', async () => {
     const before = await outcome('aborted');
     for (const end of ['end', 'destroy'] as const) {
       const { socket } = open();

@@ -15,17 +15,17 @@ async function enqueueBatches(count: number): Promise<void> {
   await Promise.all(Array.from({ length: count }, () => enqueueCaptures(environment.queue, batch())));
 }
 
-test('nothing in flight is answered at once, and what is not stored within the bound is counted', async () => {
+test('returns at once without captures in flight, and counts batches that are not stored within the time limit', async () => {
   const wait = createInFlightWait(environment.queues);
   expect(await wait()).toBe(0);
   await enqueueBatches(3);
   expect(await wait()).toBe(3);
 });
 
-test('batches that come later do not hide those that are waited for', async () => {
+test('later batches do not hide those that the caller waits for', async () => {
   const wait = createInFlightWait(environment.queues);
   await enqueueBatches(600);
-  // No worker runs: not one of them is stored when the wait is over.
+  // No worker runs, so none of them is stored when the wait ends.
   const [pending] = await Promise.all([wait(), enqueueBatches(900)]);
   expect(pending).toBeGreaterThanOrEqual(603);
 });

@@ -11,7 +11,7 @@ useEnvironment(async (opened) => {
   ({ url } = await environment.startApi());
 });
 
-/** User ids that a text collation would take for the same one. */
+/** User ids that a text collation would treat as equal. */
 const PAIRS = [
   ['ann', 'bob'],
   ['ann', 'ann '],

@@ -17,7 +17,7 @@ let statuses: number[];
 let server: Server;
 let port: number;
 
-/** Bodies of management requests as the app reads them, with a pace that a test can set. */
+/** Bodies of management requests as the app reads them, with a minimum speed that a test can set. */
 beforeAll(async () => {
   const app = new Koa();
   app.silent = true;
@@ -63,7 +63,7 @@ describe.each([
   ['gzip', (text: string) => gzipSync(text)],
   ['br', (text: string) => brotliCompressSync(text)],
 ])('a body with Content-Encoding: %s', (encoding, compress) => {
-  test('is read whole', async () => {
+  test('is read completely', async () => {
     expect(await post(compress(JSON_TEXT), 'Content-Encoding', encoding)).toMatchObject({
       status: 200,
       body: { read: JSON.parse(JSON_TEXT) },
@@ -71,7 +71,7 @@ describe.each([
     expect(budget.used()).toBe(0);
   });
 
-  test('that breaks off is over at once: 400 for log and metrics, and its memory is free', async () => {
+  test('that breaks off ends at once: 400 for log and metrics, and its memory is free', async () => {
     const bytes = compress(JSON_TEXT);
     const socket = begin(bytes.length, bytes.subarray(0, bytes.length >> 1), encoding);
     await eventually(() => budget.used() > 0);
@@ -80,7 +80,7 @@ describe.each([
     expect([statuses, budget.used()]).toEqual([[400], 0]);
   });
 
-  test('that stops coming is 408', async () => {
+  test('that stalls is 408', async () => {
     Object.assign(pace, { deadlineMs: 100, windowMs: 100 });
     const bytes = compress(JSON_TEXT);
     const socket = begin(bytes.length, bytes.subarray(0, bytes.length >> 1), encoding);
@@ -108,7 +108,7 @@ test.each([
   expect(answer.body).toEqual({ error: expect.any(String) });
 });
 
-test('what is inflated to more than the limit is 413', async () => {
+test('a body above the limit after decompression is 413', async () => {
   expect((await post(gzipSync(JSON.stringify('x'.repeat(10_000_000))), 'Content-Encoding', 'gzip')).status).toBe(413);
   expect(budget.used()).toBe(0);
 });

@@ -26,13 +26,13 @@ const jwkOf = ({ kid, publicKey }: Pair, extra: object = {}): object => ({
   ...extra,
 });
 
-/** An answer that never ends, until its reader has had enough. */
+/** An endless answer, until the connection is closed. */
 function endless(res: ServerResponse, bytes: number): void {
   const timer = setInterval(() => res.write(' '.repeat(bytes)), 20);
   res.on('close', () => clearInterval(timer));
 }
 
-/** A key server that rotates, stalls and dies as it is told. */
+/** A key server whose keys and faults a test sets. */
 async function startKeyServer() {
   type Mode = 'answer' | 'stall' | 'dribble' | 'flood' | 'error' | 'garbage';
   const state = { keys: [] as unknown[], mode: 'answer' as Mode, requests: 0, open: 0 };
@@ -79,7 +79,7 @@ describe('JWT_PUBLIC_KEY', () => {
     ['P-521', ec('k', 'P-521'), ['ES512']],
   ] as [string, Pair, jwt.Algorithm[]][])('%s: its own algorithms and no others', async (_name, pair, algorithms) => {
     const pem = pair.publicKey.export({ type: 'spki', format: 'pem' });
-    // As it often stands in an environment variable: line breaks written out.
+    // As it is often written in an environment variable: with escaped line breaks.
     const { url } = await environment.startApi({ ...NO_KEY, JWT_PUBLIC_KEY: pem.replaceAll('\n', '\\n') });
     for (const algorithm of algorithms)
       expect([algorithm, (await list(url, sign(pair, algorithm))).status]).toEqual([algorithm, 200]);
@@ -126,7 +126,7 @@ describe('JWT_PUBLIC_KEY', () => {
 });
 
 describe('JWKS_URL', () => {
-  test('takes the key that kid names, RSA and EC, and refuses every trick with the one 401', async () => {
+  test('uses the key that kid names, RSA and EC, and refuses every forgery with the same 401', async () => {
     const server = closing(await startKeyServer(), (open) => open.close());
     const [one, two] = [rsa('one'), ec('two')];
     server.state.keys = [
@@ -168,7 +168,7 @@ describe('JWKS_URL', () => {
     }
   });
 
-  test('503 when no keys are known, and good again when the server is', async () => {
+  test('503 when no keys are known, and tokens are valid again when the server is reachable', async () => {
     const server = closing(await startKeyServer(), (open) => open.close());
     const pair = ec('k');
     const clock = { now: 1_000_000 };
@@ -180,10 +180,10 @@ describe('JWKS_URL', () => {
     }
     server.state.mode = 'answer';
     server.state.keys = [jwkOf(pair)];
-    // Not at once: the server is left alone for ten seconds.
-    const asked = server.state.requests;
+    // Not at once: the next request comes after ten seconds.
+    const requests = server.state.requests;
     await expect(source('k')).rejects.toMatchObject({ status: 503 });
-    expect(server.state.requests).toBe(asked);
+    expect(server.state.requests).toBe(requests);
     clock.now += 10_001;
     expect((await source('k'))?.algorithms).toEqual(['ES256']);
     // The only key is also that of tokens without a kid.
@@ -202,7 +202,7 @@ describe('JWKS_URL', () => {
     ]);
   });
 
-  test('rotation: a new kid is asked for at once, a flood of unknown ones is not, a withdrawn key is refused after half a minute', async () => {
+  test('rotation: a new kid is fetched at once, a flood of unknown ones is not, a withdrawn key is refused after half a minute', async () => {
     const server = closing(await startKeyServer(), (open) => open.close());
     const [old, young] = [ec('old'), ec('young')];
     const clock = { now: 1_000_000 };
@@ -226,7 +226,7 @@ describe('JWKS_URL', () => {
     expect(await source('young')).toBeDefined();
   });
 
-  test('keys stay good while the server is away, however long, and many at once ask once', async () => {
+  test('keys stay valid for any time while the server is unreachable, and concurrent tokens share one request', async () => {
     const server = closing(await startKeyServer(), (open) => open.close());
     const clock = { now: 1_000_000 };
     const { find: source } = createJwksSource(server.url, log, () => clock.now);
@@ -237,13 +237,13 @@ describe('JWKS_URL', () => {
     for (let hour = 0; hour < 5; hour += 1) {
       clock.now += 3_600_000;
       expect(await source('k')).toBeDefined();
-      // The server is asked beside it.
+      // The server is queried in the background.
       await eventually(() => server.state.requests === hour + 2 && server.state.open === 0);
     }
     expect(server.state.requests).toBe(6);
   });
 
-  test('a key server that hangs holds up no token of a known key, and others for one request', async () => {
+  test('a key server that hangs delays no token of a known key, and other tokens for one request', async () => {
     const server = closing(await startKeyServer(), (open) => open.close());
     const clock = { now: 1_000_000 };
     const { find, refresh } = createJwksSource(server.url, log, () => clock.now);
@@ -272,7 +272,7 @@ describe('JWKS_URL', () => {
     expect([await find('k'), await find('l')]).toEqual([undefined, expect.anything()]);
   });
 
-  test('keys are asked for again without any token, and a set without keys withdraws them all', async () => {
+  test('keys are fetched again without any token, and a set without keys withdraws them all', async () => {
     const server = closing(await startKeyServer(), (open) => open.close());
     server.state.keys = [jwkOf(ec('k'))];
     const config = { ...environment.config.jwt, secret: '', jwksUrl: server.url };
@@ -283,20 +283,20 @@ describe('JWKS_URL', () => {
     await eventually(async () => (await keys.find('k')) === undefined);
     keys.close();
     await eventually(() => server.state.open === 0);
-    const asked = server.state.requests;
+    const requests = server.state.requests;
     await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(server.state.requests).toBe(asked);
+    expect(server.state.requests).toBe(requests);
   });
 
   const ENDLESS = ['dribble', 'flood'] as const;
-  test.each(ENDLESS)('an answer without an end (%s) is given up, with its connection', async (mode) => {
+  test.each(ENDLESS)('an endless answer (%s) is aborted, and its connection is closed', async (mode) => {
     const server = closing(await startKeyServer(), (open) => open.close());
     server.state.mode = mode;
     await expect(createJwksSource(server.url, log, Date.now).find('k')).rejects.toMatchObject({ status: 503 });
     await eventually(() => server.state.open === 0);
   });
 
-  test('an entry that cannot be used spoils none of the others, and is logged once', async () => {
+  test('an unusable entry does not affect the others, and is logged once', async () => {
     const server = closing(await startKeyServer(), (open) => open.close());
     const good = ec('good');
     const { n: _n, ...withoutModulus } = jwkOf(rsa('no-modulus')) as { n: string };
@@ -321,7 +321,7 @@ describe('JWKS_URL', () => {
     const lines: { skipped?: string[] }[] = [];
     const logged = { ...log, warn: (line: object) => void lines.push(line) } as unknown as typeof log;
     const { find, refresh } = createJwksSource(server.url, logged, Date.now);
-    // A broken certificate beside a whole key is not looked at.
+    // A broken certificate beside a complete key is ignored.
     server.state.keys = [...junk.map(([, entry]) => entry), jwkOf(good, { x5c: ['!'], x5t: 7 })];
     for (let times = 0; times < 3; times += 1) await refresh();
     expect((await find('good'))?.algorithms).toEqual(['ES256']);
@@ -331,7 +331,7 @@ describe('JWKS_URL', () => {
     server.state.keys = [{ kty: 'LWE' }, jwkOf(good)];
     await refresh();
     expect(lines).toHaveLength(2);
-    // It is the only one that can be used.
+    // It is the only usable key.
     expect(await find(undefined)).toBe(await find('good'));
   });
 });

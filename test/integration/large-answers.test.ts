@@ -11,7 +11,7 @@ import { startRole, type RoleProcess } from '../support/processes.ts';
 
 const MIB = 1024 * 1024;
 
-/** Far above what it takes, and far below what it took: a pause of the event loop, in seconds. */
+/** A bound for pauses of the event loop, in seconds: far above the present ones, far below those of the defect. */
 const MAX_PAUSE_SECONDS = 0.5;
 
 let environment: Environment;
@@ -20,7 +20,7 @@ let owner: Client;
 
 beforeAll(async () => {
   environment = await openEnvironment();
-  // What a slow reader may hold is less than what is asked for below.
+  // The share of a slow reader is smaller than the answers requested below.
   api = await startRole('api', { ...environment.env, ANSWER_MAX_BYTES: String(64 * MIB) });
   owner = client(api.url, mintToken('ann', { plan: 'enterprise' }));
 });
@@ -47,7 +47,7 @@ async function store(
   return id;
 }
 
-/** Longest pause of the API's event loop while something is done, in seconds. */
+/** The longest pause of the API's event loop during some work, in seconds. */
 async function longestPause(act: () => Promise<unknown>): Promise<number> {
   await scrape(api.internalPort);
   await act();
@@ -57,7 +57,7 @@ async function longestPause(act: () => Promise<unknown>): Promise<number> {
   return pause;
 }
 
-/** Asks and reads nothing of the answer. */
+/** Sends a request and reads nothing of the answer. */
 function askAndNotRead(path: string, token: string): Socket {
   const socket = closing(connect(api.port, '127.0.0.1'), (open) => void open.destroy());
   socket.pause();
@@ -66,7 +66,7 @@ function askAndNotRead(path: string, token: string): Socket {
   return socket;
 }
 
-describe('what holds the event loop', () => {
+describe('large answers and the event loop', () => {
   const many = Array.from({ length: 9_000 }, (_, i) => [`x${i}`, '']).flat();
   const parameters = Array.from({ length: 15_000 }, (_, i) => `${i.toString(36)}&`).join('');
 
@@ -107,7 +107,7 @@ describe('what holds the event loop', () => {
   });
 });
 
-test('the bodies of a page keep to 8 MiB together: the longest are cut shorter, the others are whole [Very large bodies in lists]', async () => {
+test('the bodies of a page have at most 8 MiB together: the longest are cut shorter, the others are complete [Very large bodies in lists]', async () => {
   const endpointId = await store(100, (i) => ({
     body: Buffer.from((i % 2 === 0 ? 'a' : 'b').repeat(i % 2 === 0 ? 300_000 : 1_000)),
   }));
@@ -128,7 +128,7 @@ test('the bodies of a page keep to 8 MiB together: the longest are cut shorter, 
   );
 });
 
-test('readers that read nothing hold no more than their share, and others are served', async () => {
+test('clients that do not read hold no more than their share, and others are served', async () => {
   const stranger = client(api.url, mintToken('bob'));
   const endpointId = await store(40, () => ({ body: Buffer.alloc(250_000, 120) }));
   const bobs = await store(1, () => ({ body: Buffer.alloc(5 * MIB, 120) }), stranger);
@@ -138,7 +138,7 @@ test('readers that read nothing hold no more than their share, and others are se
   );
   await eventually(async () => ((await held()) ?? 0) > 30 * MIB);
   expect(await held()).toBeLessThan(60 * MIB);
-  // Everything was asked for by now: what found no room was refused.
+  // Everything is requested by now: requests without room were refused.
   const own = await owner.list(endpointId, '?limit=200');
   expect([own.status, own.headers['retry-after']]).toEqual([503, expect.any(String)]);
   // Small answers, and those of others, find room.

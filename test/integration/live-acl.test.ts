@@ -5,16 +5,14 @@ import { closing, eventually, useEnvironment, type Environment } from '../suppor
 import { connectClient, startClient } from '../support/live/clients.ts';
 import { startRole } from '../support/processes.ts';
 
-/*
- * A Redis that lets us connect and does not let us do everything: an older one, a managed one, or one with an ACL.
- */
+/* A Redis that accepts connections and forbids some commands: an older one, a managed one, or one with an ACL. */
 
 let environment: Environment;
 useEnvironment((opened) => {
   environment = opened;
 });
 
-/** A user of Redis who may do everything but what the rules take away. */
+/** A user of Redis with all rights except those that the rules remove. */
 async function redisUser(...rules: string[]): Promise<{
   env: { REDIS_USERNAME: string; REDIS_PASSWORD: string };
   change: (...more: string[]) => Promise<unknown>;
@@ -26,7 +24,7 @@ async function redisUser(...rules: string[]): Promise<{
   return { env: { REDIS_USERNAME: name, REDIS_PASSWORD: 'secret' }, change };
 }
 
-test('a worker that may neither listen nor publish stores what it is given', async () => {
+test('a worker that may neither subscribe nor publish stores its captures', async () => {
   const { env } = await redisUser('-ssubscribe', '-sunsubscribe', '-pubsub', '-spublish');
   const worker = await startRole('worker', { ...environment.env, ...env });
   closing(worker, async (open) => void (await open.end()));
@@ -40,7 +38,7 @@ test('a worker that may neither listen nor publish stores what it is given', asy
   expect(await worker.end()).toBe(0);
 });
 
-test('an API that may not listen lets nobody in, until it may', async () => {
+test('an API that may not subscribe refuses sockets until it may', async () => {
   const { env, change } = await redisUser('-ssubscribe');
   const { url } = await environment.startApi(env);
   await environment.startWorker();
@@ -53,7 +51,7 @@ test('an API that may not listen lets nobody in, until it may', async () => {
   await eventually(() => viewer.socket.connected);
   await captureOne(url, id);
   await eventually(() => viewer.events.length === 1);
-  // And away again, as soon as it is found out.
+  // And sockets are closed again as soon as the right is removed.
   await change('-ssubscribe');
   await eventually(() => viewer.closes.length === 1);
   await expect(connectClient(url, token, { reconnection: false })).rejects.toThrow();

@@ -28,14 +28,14 @@ async function connection(): Promise<{ conn: Conn; live: LiveConnection }> {
   return { conn, live: createLiveConnection(conn, websocket, MAX_BYTES) };
 }
 
-// As many bytes in each, and fewer and fewer units of UTF-16.
+// The same number of bytes in each, and decreasing numbers of UTF-16 units.
 const TEXTS = [
   ['ASCII', 'x'.repeat(600)],
   ['Latin', 'é'.repeat(300)],
   ['a currency', '€'.repeat(200)],
   ['emoji', '😀'.repeat(150)],
 ] as const;
-test.each(TEXTS)('what waits for a client is counted in bytes: %s', async (_name, text) => {
+test.each(TEXTS)('waiting events are counted in bytes: %s', async (_name, text) => {
   const { conn: kept, live: holding } = await connection();
   holding.hold();
   const { conn: sent, live: sending } = await connection();
@@ -45,6 +45,6 @@ test.each(TEXTS)('what waits for a client is counted in bytes: %s', async (_name
     expect(live.closeReason()).toBe('too_slow');
     return writes;
   };
-  // Two make more than the bound; the first that is sent does not wait.
+  // Two exceed the bound; the first is sent at once and does not wait.
   expect([writesUntilCut(kept, holding), writesUntilCut(sent, sending)]).toEqual([3, 4]);
 });

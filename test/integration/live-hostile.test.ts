@@ -8,9 +8,7 @@ import { connectClient } from '../support/live/clients.ts';
 import { startProxy } from '../support/proxy.ts';
 import { connectRaw, connectRawAs, type RawLive } from '../support/live/raw-socket.ts';
 
-/*
- * What clients that mean no good, and stores that say nothing, do to others.
- */
+/* The effect of hostile clients, and of stores that hang, on other clients. */
 
 let environment: Environment;
 let url: string;
@@ -37,8 +35,8 @@ async function storeLarge(count: number): Promise<void> {
   }
 }
 
-test('those who ask for a replay and do not read it keep nobody else from one', async () => {
-  // More than the buffers of the operating system take.
+test('clients that request a replay and do not read it do not delay the replays of others', async () => {
+  // More than the buffers of the operating system hold.
   await storeLarge(80);
   for (let i = 0; i < 40; i += 1) {
     const deaf = await connectRawAs(url, token);
@@ -50,11 +48,11 @@ test('those who ask for a replay and do not read it keep nobody else from one', 
   await captureOne(url, own);
   await environment.drained();
   const viewer = await connectClient(url, other);
-  // Long before the deaf are found out by a ping that they don't answer.
+  // Long before the ping time-out detects the clients that do not read.
   expect(await viewer.emit('subscribe', { endpointId: own, after: 0 })).toMatchObject({ replayed: 1 });
 });
 
-test('a database that goes silent holds no live event back, and the socket goes on', async () => {
+test('a database that hangs holds no live event back, and the socket stays open', async () => {
   const proxy = closing(await startProxy(environment.config.mysql.port), (open) => open.close());
   const far = await environment.startApi({ MYSQL_PORT: String(proxy.port) });
   const viewer = await connectClient(far.url, token);
@@ -68,19 +66,19 @@ test('a database that goes silent holds no live event back, and the socket goes 
   proxy.close();
 });
 
-test('a database that goes silent keeps nobody out', async () => {
+test('a database that hangs refuses no socket', async () => {
   const proxy = closing(await startProxy(environment.config.mysql.port), (open) => open.close());
   const far = await environment.startApi({ MYSQL_PORT: String(proxy.port), MYSQL_POOL_SIZE: '2' });
   await Promise.all(Array.from({ length: 6 }, () => client(far.url, token).endpoints()));
   await connectClient(far.url, token);
   proxy.silenceExisting();
-  // Somebody new: their plan would be stored first.
+  // A new user, whose plan would be stored first.
   const viewer = await connectClient(far.url, mintToken(`new-${user}`), { reconnection: false });
   expect(viewer.socket.connected).toBe(true);
   proxy.close();
 });
 
-test("a session is nobody's to take up: neither by a request that waits for an answer nor by another WebSocket", async () => {
+test('a session cannot be taken over: neither by a polling request nor by another WebSocket', async () => {
   const first = await connectRaw(url);
   const { sid } = JSON.parse(first.messages[0]?.slice(1) ?? '') as { sid: string };
   const answer = await fetch(`${url}/socket.io/?EIO=4&transport=websocket&sid=${sid}`, {
@@ -95,7 +93,7 @@ test.each([
   ['has broken the protocol', (peer: RawLive) => void peer.socket.write(Buffer.alloc(16, 255))],
   ['has left', (peer: RawLive) => void peer.socket.write(peer.frame(8, Buffer.alloc(0)))],
   ['does nothing', () => {}],
-])('a process stops at once, whoever keeps a connection open: one that %s', async (_name, misbehave) => {
+])('a process stops at once despite a client that %s', async (_name, misbehave) => {
   const api = await environment.startApi();
   const peer = await connectRawAs(api.url, token);
   misbehave(peer);
@@ -103,7 +101,7 @@ test.each([
   await new Promise((resolve) => setTimeout(resolve, 200));
   const start = performance.now();
   await api.stop();
-  // Not the half minute after which a WebSocket is given up.
+  // Not the half minute of the WebSocket time-out.
   expect(performance.now() - start).toBeLessThan(15_000);
 });
 
@@ -116,21 +114,21 @@ test.each([
     'pings of WebSocket',
     (peer: RawLive) => Buffer.concat(Array.from({ length: 3_000 }, () => peer.frame(9, Buffer.from('ping')))),
   ],
-])('a flood ends the connection: %s', async (_name, flood) => {
+])('a flood closes the connection: %s', async (_name, flood) => {
   const peer = await connectRawAs(url, token);
   peer.socket.write(flood(peer));
   await eventually(() => peer.closeCode() !== undefined, 20_000);
   expect(peer.messages.length).toBeLessThan(1_500);
 });
 
-test('a client that leaves keeps no connection, which its token would not end', async () => {
+test("the connection of a client that disconnects its socket is closed, because the token's expiry would not close it", async () => {
   const peer = await connectRawAs(url, token);
   peer.send('41');
   await eventually(() => peer.closeCode() !== undefined, 20_000);
   expect(peer.closeCode()).toBe(1005);
 });
 
-test('an event may be larger than what may wait for a client, and its reader gets past it', async () => {
+test('an event may be larger than the bound for waiting bytes, and its client receives it', async () => {
   const api = await environment.startApi({ LIVE_MAX_BUFFERED_BYTES: String(1024 * 1024) });
   const viewer = await connectClient(api.url, token);
   // Six times its size in JSON.

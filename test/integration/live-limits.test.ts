@@ -45,7 +45,7 @@ beforeEach(async () => {
   endpointId = (await api.create()).body.id;
 });
 
-/** Stops reading what the server sends, as a frozen browser tab would. */
+/** Stops reading, as a frozen browser tab does. */
 function reading({ socket }: LiveClient, on: boolean): void {
   const transport = (
     socket.io.engine as unknown as { transport: { ws: { _socket: { pause(): void; resume(): void } } } }
@@ -62,7 +62,7 @@ async function store(count: number, bodyBytes: number): Promise<void> {
     await persistBatches(environment.db.pool, [{ id: newTimeOrderedId(), day: '2026-03-01', captures: [capture] }]);
 }
 
-test('a user has so many connections to one process and no more, until one of them ends', async () => {
+test('a user has a maximum of connections to one process, until one of them is closed', async () => {
   const [first] = [await connectClient(url, token), await connectClient(url, token), await connectClient(url, token)];
   const { message, data } = await refusedHandshake(url, token);
   expect([message, data?.error]).toEqual([
@@ -77,14 +77,14 @@ test('a user has so many connections to one process and no more, until one of th
   });
 });
 
-test('a frame over 16 KiB ends the connection with 1009', async () => {
+test('a frame over 16 KiB closes the connection with 1009', async () => {
   const viewer = await connectClient(url, token, { reconnection: false });
   viewer.socket.emit('subscribe', { endpointId: 'x'.repeat(20_000) });
   await eventually(() => viewer.closes.length === 1);
   expect(viewer.closes[0]?.code).toBe(1009);
 });
 
-test('messages beyond the limit are answered by an error, and a flood ends the connection', async () => {
+test('messages beyond the limit are answered by an error, and a flood closes the connection', async () => {
   const viewer = await connectClient(url, token, { reconnection: false });
   const answers = await Promise.all(Array.from({ length: 600 }, () => viewer.emit('unsubscribe', { endpointId })));
   const refused = answers.filter(({ error }) => error !== undefined);
@@ -95,7 +95,7 @@ test('messages beyond the limit are answered by an error, and a flood ends the c
   expect(viewer.closes).toEqual([CLOSE.too_many_messages]);
 });
 
-test('the limit: a burst, then so many a second', () => {
+test('the limit: a burst, then a rate a second', () => {
   let now = 0;
   const limit = createMessageLimit(() => now);
   const take = (count: number): string[] => Array.from({ length: count }, () => limit.take());
@@ -108,13 +108,13 @@ test('the limit: a burst, then so many a second', () => {
   expect(take(501).filter((verdict) => verdict === 'allowed')).toHaveLength(500);
 });
 
-test('a client that does not read is cut at the bound, reads why, comes back and misses nothing', async () => {
+test('a client that does not read is cut at the bound, reads the reason, reconnects and misses nothing', async () => {
   const viewer = await connectClient(url, token);
   const { id } = viewer.socket;
   const other = await connectClient(url, token);
   reading(viewer, false);
-  // More than the buffers of the operating system and the bound together, and little more: a client that was cut has
-  // ten seconds to read why.
+  // A little more than the buffers of the operating system and the bound together: a client that was cut has ten
+  // seconds to read the reason.
   for (let i = 0; i < 100; i += 1) await captureOne(url, endpointId, { body: Buffer.alloc(200 * 1024, 'x') });
   await eventually(() => other.events.length === 100);
   reading(viewer, true);
@@ -125,19 +125,19 @@ test('a client that does not read is cut at the bound, reads why, comes back and
   expect(new Set(viewer.seqs())).toEqual(new Set(Array.from({ length: 100 }, (_, i) => i + 1)));
 });
 
-test('a replay waits for its reader: large entries are no reason to be cut', async () => {
+test('a replay waits for its client, which is not cut for large entries', async () => {
   await store(60, 250 * 1024);
   const viewer = await connectClient(url, token);
   const answer = viewer.emit('subscribe', { endpointId, after: 0 });
   reading(viewer, false);
-  // Fifteen megabytes don't fit in between: the rest is read when the client reads.
+  // Fifteen megabytes exceed the buffers: the rest is read when the client reads.
   await eventually(() => viewer.events.length > 0 || viewer.socket.connected);
   reading(viewer, true);
   expect(await answer).toMatchObject({ replayed: 60, more: false });
   expect(viewer.closes).toEqual([]);
 });
 
-test('a key that is withdrawn ends its sockets, one that cannot be asked for does not', async () => {
+test('a withdrawn key closes its sockets, an unreachable key server does not', async () => {
   const { jwt } = environment.config;
   const key = { key: createSecretKey(Buffer.from(JWT_SECRET)), algorithms: ['HS256' as const] };
   let answer: Awaited<ReturnType<KeySource>> | Error = key;
@@ -182,7 +182,7 @@ test('a key that is withdrawn ends its sockets, one that cannot be asked for doe
     closes.push((details as unknown as { context: { code: number } }).context.code),
   );
 
-  answer = unavailable('The key server is away');
+  answer = unavailable('The key server is unreachable');
   checks = 0;
   await eventually(() => checks > 3);
   expect(closes).toEqual([]);
@@ -190,12 +190,12 @@ test('a key that is withdrawn ends its sockets, one that cannot be asked for doe
   await eventually(() => closes.length > 0);
   expect(closes).toEqual([CLOSE.unauthorized.code]);
   await eventually(() => live.connections() === 0);
-  // As configured: the keys' age and the pause between two checks together.
+  // As configured: the maximum age of keys and the pause between two checks together.
   expect(FRESH_MS + TOKEN_RECHECK_MS).toBeLessThan(60_000);
 });
 
-test('the connection that events come by breaks: sockets are sent away, come back and catch up', async () => {
-  // A Redis user of its own tells its connections from those of other files.
+test('the subscriber connection breaks: sockets are closed, reconnect and catch up', async () => {
+  // A Redis user of its own distinguishes its connections from those of other files.
   const name = environment.config.redis.prefix;
   await environment.redis.call('ACL', 'SETUSER', name, 'on', '>secret', '~*', '&*', '+@all');
   const own = await environment.startApi({ REDIS_USERNAME: name, REDIS_PASSWORD: 'secret' });
@@ -219,7 +219,7 @@ test('the connection that events come by breaks: sockets are sent away, come bac
   await environment.redis.call('ACL', 'DELUSER', name);
 });
 
-test('a connection to Redis that went silent is found out', async () => {
+test('a connection to Redis that hangs is detected', async () => {
   const proxy = closing(await startProxy(environment.config.redis.port), (open) => open.close());
   const subscriber = closing(
     openRedis({ ...environment.config.redis, host: '127.0.0.1', port: proxy.port }, 'subscriber', log),

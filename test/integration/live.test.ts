@@ -29,7 +29,7 @@ useEnvironment(async (opened) => {
   firstWorker = await environment.startWorker();
 });
 beforeEach(async () => {
-  // A user of its own: what another test captured may still be on its way.
+  // A user of its own: another test's captures may still be in flight.
   user = `ann-${(users += 1)}`;
   ann = client(one, token());
   endpointId = (await ann.create()).body.id;
@@ -47,7 +47,7 @@ async function captureMany(count: number, key = endpointId): Promise<void> {
 }
 
 describe('a plain connection [Event]', () => {
-  test('gets every capture of its user, whichever pod took it in, as the detail route answers it', async () => {
+  test('gets every capture of its user, from any pod, in the form of the detail route', async () => {
     const other = (await ann.create()).body.id;
     const viewers = [await connectClient(one, token()), await connectClient(two, token())];
     const binary = await captureOne(one, endpointId, {
@@ -66,19 +66,19 @@ describe('a plain connection [Event]', () => {
     }
   });
 
-  test('gets nothing of anybody else', async () => {
+  test('gets no event of another user', async () => {
     const eve = await connectClient(two, mintToken('eve'));
     const viewer = await connectClient(two, token());
     await captureMany(20);
     await eventually(() => viewer.events.length === 20);
-    // A capture of her own comes after all of those.
+    // Her own capture comes after all of those.
     const own = (await client(one, mintToken('eve')).create()).body.id;
     await captureOne(one, own);
     await eventually(() => eve.events.length > 0);
     expect(eve.events.map(({ endpoint_id }) => endpoint_id)).toEqual([own]);
   });
 
-  test('a body over 256 KiB is left out and said so, one of just that is sent', async () => {
+  test('a body over 256 KiB is left out with body_truncated, one of exactly 256 KiB is sent', async () => {
     const viewer = await connectClient(one, token());
     await captureOne(two, endpointId, { body: Buffer.alloc(EVENT_MAX_BODY_BYTES, 'a') });
     await eventually(() => viewer.events.length === 1);
@@ -93,7 +93,7 @@ describe('a plain connection [Event]', () => {
     expect(replayed.events).toEqual([whole, cut]);
   });
 
-  test('whatever is captured after `connect` or an answer comes, however far Redis is from the pod', async () => {
+  test('every capture after `connect` or an acknowledgement is received, also with a slow connection to Redis', async () => {
     const proxy = closing(await startProxy(environment.config.redis.port, 100), (open) => open.close());
     const far = await environment.startApi({ REDIS_PORT: String(proxy.port) });
     const viewer = await connectClient(far.url, token());
@@ -111,7 +111,7 @@ describe('a plain connection [Event]', () => {
 });
 
 describe('subscribe and unsubscribe [Subscription]', () => {
-  test('narrow a connection to some endpoints, and widen it again', async () => {
+  test('limit a connection to some endpoints, and remove the limit again', async () => {
     const other = (await ann.create()).body.id;
     const viewer = await connectClient(two, token());
     expect(await viewer.emit('subscribe', { endpointId: endpointId.toUpperCase() })).toEqual({
@@ -152,7 +152,7 @@ describe('subscribe and unsubscribe [Subscription]', () => {
     expect(viewer.seqs(endpointId)).toEqual([1, 3]);
   });
 
-  test('`after` replays what is stored beyond it, in order, and goes on live', async () => {
+  test('`after` replays the later entries, in order, and then live events follow', async () => {
     await captureMany(45);
     await environment.drained();
     const viewer = await connectClient(one, token());
@@ -174,7 +174,7 @@ describe('subscribe and unsubscribe [Subscription]', () => {
     });
   });
 
-  test('entries that were deleted are no gap: `next` goes on behind them', async () => {
+  test('deleted entries are no gap: `next` continues after them', async () => {
     await captureMany(10);
     const { requests } = (await ann.list(endpointId)).body;
     await ann.removeMany(requests.filter(({ seq }) => seq > 7).map(({ id }) => id));
@@ -187,7 +187,7 @@ describe('subscribe and unsubscribe [Subscription]', () => {
     });
   });
 
-  test('more than a thousand are said, with where to go on', async () => {
+  test('`more` and `next` report more than a thousand entries', async () => {
     const captures = Array.from({ length: 2_300 }, () => makeCapture(endpointId));
     await persistBatches(environment.db.pool, [{ id: newTimeOrderedId(), day: '2026-03-01', captures }]);
     const viewer = await connectClient(two, token());
@@ -204,7 +204,7 @@ describe('subscribe and unsubscribe [Subscription]', () => {
     expect(viewer.seqs()).toEqual(numbers(2_300));
   });
 
-  test('nothing that is committed between the read and the join is missed, and the past comes before it', async () => {
+  test('an entry that is committed between the read and the join is not missed, and replayed entries come first', async () => {
     let sending = true;
     const load = Promise.all(
       [one, two].map(async (url) => {
@@ -225,14 +225,14 @@ describe('subscribe and unsubscribe [Subscription]', () => {
       const top = Math.max(...viewer.seqs()) - 20;
       const seen = new Set(viewer.seqs());
       expect(numbers(top).filter((seq) => seq > 10 && !seen.has(seq))).toEqual([]);
-      // The past is in order and without a hole, and what came meanwhile follows it.
+      // The replayed entries are in order and without a gap, and the live ones follow.
       const past = received.slice(received.indexOf(11)).slice(0, replayed);
       expect(past).toEqual(past.map((_, i) => 11 + i));
       viewer.socket.disconnect();
     }
   });
 
-  test("of an endpoint that is unknown or somebody else's: one and the same error, and no room", async () => {
+  test("to an unknown endpoint or another user's: the same error, and no room", async () => {
     const viewer = await connectClient(one, mintToken('mallory'));
     expect(await viewer.emit('subscribe', { endpointId, after: 0 })).toEqual({ error: 'Not found' });
     expect(await viewer.emit('subscribe', { endpointId: unknownId })).toEqual({ error: 'Not found' });
@@ -252,14 +252,14 @@ describe('subscribe and unsubscribe [Subscription]', () => {
     ['an unknown field', { endpointId: unknownId, since: 5 }],
     ['a list', [unknownId]],
     ['SQL', { endpointId: "' OR 1=1 --" }],
-  ])('a message that is not right is answered by an error: %s', async (_name, message) => {
+  ])('an invalid message is answered by an error: %s', async (_name, message) => {
     const viewer = await connectClient(one, token());
     for (const event of ['subscribe', 'unsubscribe'])
       expect(await viewer.emit(event, message)).toEqual({ error: expect.any(String) });
     expect(viewer.closes).toEqual([]);
   });
 
-  test('without an acknowledgement it works as well', async () => {
+  test('both work without an acknowledgement', async () => {
     const viewer = await connectClient(one, token());
     await captureMany(3);
     await environment.drained();
@@ -293,11 +293,11 @@ describe('the handshake [WebSocket]', () => {
     ['another key', mintToken('ann').replace(/.{4}$/, 'AAAA')],
     ['expired', mintToken('ann', { plan: 'pro' }, { expiresIn: -60 })],
     ['expired within the leeway of requests', mintToken('ann', { plan: 'pro' }, { expiresIn: -1 })],
-  ])('a token that is not good is refused as unauthorized: %s', async (_name, token) => {
+  ])('an invalid token is refused as unauthorized: %s', async (_name, token) => {
     expect((await refusedHandshake(one, token)).message).toBe('unauthorized');
   });
 
-  test('a plan that is not known is said', async () => {
+  test('an unknown plan is refused as forbidden', async () => {
     const { message, data } = await refusedHandshake(one, token({ plan: 'platinum' }));
     expect([message, data?.error]).toEqual(['forbidden', expect.stringContaining('platinum')]);
   });
@@ -311,7 +311,7 @@ describe('the handshake [WebSocket]', () => {
     expect(client.socket.connected).toBe(false);
   });
 
-  test('a socket is cut at the end of its token, and let in again with a new one', async () => {
+  test('a socket is cut when its token expires, and admitted again with a new one', async () => {
     const tokens = [token({ plan: 'pro' }, { expiresIn: 2 }), token()];
     const viewer = await connectClient(one, undefined, {
       auth: (send: (auth: object) => void) => send({ token: tokens.shift() }),
@@ -323,7 +323,7 @@ describe('the handshake [WebSocket]', () => {
     await eventually(() => viewer.events.length === 1);
   });
 
-  test('an Upgrade header on /h is captured like anything else, that of Socket.IO too', async () => {
+  test('an Upgrade header on /h is an ordinary capture, that of Socket.IO too', async () => {
     for (const upgrade of ['h2c', 'websocket', 'socket.io nonsense']) {
       const headers = [
         'Connection',
@@ -355,7 +355,7 @@ describe('the handshake [WebSocket]', () => {
 });
 
 describe('the worker', () => {
-  test('publishes nothing that nobody follows, and to a followed room just once a capture', async () => {
+  test('publishes no event without followers, and each capture once to a room with followers', async () => {
     const { redis, prefix } = { redis: environment.config.redis, prefix: environment.config.redis.prefix };
     const log = createLog('silent');
     const publisher = closing(openRedis(redis, 'worker', log), closeRedis);
@@ -374,7 +374,7 @@ describe('the worker', () => {
     await eventually(() => viewer.events.length === 10);
   });
 
-  test('that died after the commit is no loss: the next run of its job shows what was stored', async () => {
+  test('that died after the commit loses no event: the next run of its job publishes what was stored', async () => {
     const viewer = await connectClient(one, token());
     const batch = {
       id: newTimeOrderedId(),
@@ -403,7 +403,7 @@ test('sockets, events, replays and the reasons of closes are measured', async ()
   await eventually(
     async () => (await scrape(api.internalPort)).value('hookbay_socket_closes_total', { reason: 'client' }) === 1,
   );
-  // Another worker shares the jobs: one of the two has the rest.
+  // Another worker runs some of the jobs, and has the rest of the counts.
   await eventually(async () => {
     const [here, there] = [await scrape(worker.internalPort), await scrape(firstWorker.internalPort)];
     return (

@@ -76,7 +76,7 @@ describe('hookbay_captures_total', () => {
       undefined,
       async () => {
         const socket = upload(endpoint, 100, 'x'.repeat(50));
-        // The server has the beginning when it holds it.
+        // The server has read the beginning when it holds these bytes.
         await eventually(async () => (await scrape(internalPort)).value('hookbay_intake_bytes') === 50);
         socket.destroy();
         return undefined;
@@ -91,7 +91,7 @@ describe('hookbay_captures_total', () => {
     expect(outcomes(await scrape(internalPort))).toEqual({ ...before, [outcome]: before[outcome] + 1 });
   });
 
-  test('counts over_quota (429) beside the one that was accepted', async () => {
+  test('counts over_quota (429) and the accepted one', async () => {
     const id = await endpointOf('one');
     const before = outcomes(await scrape(internalPort));
     expect((await send(`${url}/h/${id}`, { method: 'POST' })).status).toBe(200);
@@ -103,7 +103,7 @@ describe('hookbay_captures_total', () => {
     });
   });
 
-  test('takes any other 4xx for refused, and what is no error of ours for unavailable', () => {
+  test('counts any other 4xx as refused, and unknown errors as unavailable', () => {
     expect([400, 403, 500, 503].map((status) => outcomeOf(httpError(status, 'x')))).toEqual([
       'refused',
       'refused',
@@ -126,12 +126,12 @@ test('receipts and batches are measured for accepted captures only', async () =>
   const grown = (name: string): number => (after.value(name) ?? 0) - (before.value(name) ?? 0);
   expect(grown('hookbay_receipt_seconds_count')).toBe(3);
   expect(grown('hookbay_receipt_seconds_sum')).toBeGreaterThan(0);
-  // Captures over batches: the sum is exact however they were grouped.
+  // Captures over batches: the sum is exact for any grouping.
   expect(grown('hookbay_batch_captures_sum')).toBe(3);
   expect(grown('hookbay_batch_captures_count')).toBeGreaterThanOrEqual(1);
 });
 
-test('the intake says how many bytes it holds, and lets go of them', async () => {
+test('the intake reports the bytes that it holds, and releases them', async () => {
   const socket = upload(endpoint, 1000, 'x'.repeat(700));
   const held = async (): Promise<number | undefined> => (await scrape(internalPort)).value('hookbay_intake_bytes');
   await eventually(async () => (await held()) === 700);
@@ -147,7 +147,7 @@ test.each([
   ['GET', '/api/requests/nonsense/body', '/api/requests/:id/body', '4xx', true],
   ['POST', '/api/requests/nonsense/verify', '/api/requests/:id/verify', '4xx', true],
   ['PATCH', '/api/requests', '/api/requests', '4xx', true],
-  // Without a token the guard answers, and the route is known all the same.
+  // Without a token the guard answers, and the route is still known.
   ['GET', '/api/endpoints/x/requests', '/api/endpoints/:id/requests', '4xx', false],
   ['POST', '/api/verify-signature', '/api/verify-signature', '4xx', false],
   ['GET', '/openapi.json', '/openapi.json', '2xx', false],
@@ -167,7 +167,7 @@ test.each([
   );
 });
 
-test('connections to the database: opened on demand, idle when they are back, waiting callers counted', async () => {
+test('connections to the database: opened on demand, idle after use, waiting callers counted', async () => {
   const { db } = environment;
   const connections = await Promise.all(
     Array.from({ length: environment.config.mysql.poolSize }, () => db.pool.getConnection()),
@@ -213,7 +213,7 @@ describe('a worker', () => {
     expect(seconds).toBeLessThanOrEqual((Date.now() - arrived) / 1000);
   });
 
-  test('counts what sweeps removed, by kind, and when the last one was over', async () => {
+  test('counts what sweeps removed, by kind, and when the last one ended', async () => {
     const before = await scrape(worker.internalPort);
     const gone = (await owner.create()).body.id;
     await Promise.all([captureOne(url, gone), captureOne(url, gone)]);

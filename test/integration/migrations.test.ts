@@ -65,10 +65,10 @@ test('one that has to wait for another says so, once, and goes on when it is don
   expect(waits).toBe(1);
 });
 
-test('after a run that was killed half-way: its lock is freed, its work repeated', async () => {
+test('after a run that was killed in the middle: its lock is freed, its work repeated', async () => {
   await emptyDatabase();
   await migrate(environment.db);
-  // What a killed process leaves behind: the lock taken, the migration not noted, some of its tables there.
+  // The state after a killed process: the lock taken, the migration not recorded, some of its tables created.
   await environment.db.knex('hookbay_migrations_lock').update({ is_locked: 1 });
   await environment.db.knex('hookbay_migrations').delete();
   await environment.db.knex.schema.dropTable('requests');
@@ -77,11 +77,11 @@ test('after a run that was killed half-way: its lock is freed, its work repeated
   expect(await tables()).toEqual(TABLES);
 });
 
-test('a ledger in use learns the time: with rows, after a run that was killed, under the older version', async () => {
+test('a ledger in use gets the time of storing: with rows, after a killed run, with the older version running', async () => {
   await emptyDatabase();
   await migrate(environment.db);
   const { knex } = environment.db;
-  // As the version before left it, and a run that was killed between its two statements.
+  // The state of the previous version, after a run that was killed between its two statements.
   await knex.raw('ALTER TABLE capture_batches DROP KEY capture_batches_stored, DROP COLUMN stored_at');
   await knex('hookbay_migrations').where({ name: '002_ledger_time' }).delete();
   await knex('capture_batches').insert({ id: Buffer.alloc(16, 1) });
@@ -96,18 +96,18 @@ test('a ledger in use learns the time: with rows, after a run that was killed, u
   expect(indexes.map(({ Key_name }) => Key_name).toSorted()).toEqual(['PRIMARY', 'capture_batches_stored']);
 });
 
-test('after a rollback the older version finds a schema from the future, and works with it', async () => {
+test('after a rollback the older version works with the newer schema', async () => {
   await emptyDatabase();
   await migrate(environment.db);
   await environment.db.knex('hookbay_migrations').insert({ name: '999_future', batch: 2, migration_time: new Date() });
   expect(await pendingMigrations(environment.db)).toEqual([]);
   expect(await migrate(environment.db)).toEqual([]);
-  // And still does what is its own.
+  // And still runs its own migrations.
   await environment.db.knex('hookbay_migrations').where({ name: '001_init' }).delete();
   expect(await migrate(environment.db)).toEqual(['001_init']);
 });
 
-test('the role "migrate" does it and ends with 0, and says what is wrong otherwise', async () => {
+test('the role "migrate" migrates and exits with 0, and otherwise reports what is wrong', async () => {
   await emptyDatabase();
   expect((await runMigrate({})).code).toBe(0);
   expect(await tables()).toEqual(TABLES);
@@ -115,14 +115,14 @@ test('the role "migrate" does it and ends with 0, and says what is wrong otherwi
     PLANS: '{"huge":{"maxRequestSize":33554432}}',
     MYSQL_DATABASE: environment.config.mysql.database,
   });
-  // The private servers take 64 MiB, so that the check itself is asked below.
+  // The private servers accept 64 MiB, so the check itself is called below.
   expect(tooLarge.code).toBe(0);
   const unreachable = await runMigrate({ MYSQL_PORT: '1' });
   expect(unreachable.code).toBe(1);
   expect(unreachable.output).toMatch(/ECONNREFUSED/);
 });
 
-test('a database whose packets are too small for the largest plan is refused with what to set', async () => {
+test('a database whose packets are too small for the largest plan is refused with the setting to change', async () => {
   await expect(checkPacketSize(environment.db, 64 * 1024 * 1024)).rejects.toBeInstanceOf(MisconfigurationError);
   await expect(checkPacketSize(environment.db, 64 * 1024 * 1024)).rejects.toThrow(
     /max_allowed_packet.*set it to 95\d{6} or more/,
@@ -130,7 +130,7 @@ test('a database whose packets are too small for the largest plan is refused wit
   await expect(checkPacketSize(environment.db, 32 * 1024 * 1024)).resolves.toBeUndefined();
 });
 
-/** `onWaiting` is called with the reason when the process says that it waits. */
+/** `onWaiting` is called with the reason when the process logs that it waits. */
 function runMigrate(
   extra: Record<string, string>,
   onWaiting?: (why: string) => void,
@@ -150,9 +150,9 @@ function runMigrate(
   });
 }
 
-test('a database that can be reached a little later is waited for, and so is an account that is made a little later', async () => {
+test('waits for a database that becomes reachable later, and for an account that is created later', async () => {
   await emptyDatabase();
-  // A port that is free until the proxy listens there.
+  // A free port until the proxy listens on it.
   const free = createServer();
   const port = await new Promise<number>((resolve) =>
     free.listen(0, '127.0.0.1', () => resolve((free.address() as AddressInfo).port)),
@@ -201,7 +201,7 @@ test.each([
   },
 );
 
-test('an account that may not change the schema is a refusal, too', async () => {
+test('an account that may not change the schema is refused, too', async () => {
   await emptyDatabase();
   const admin = await createConnection(connectionOptions(inject('mysql')));
   const user = `reader_${process.pid}`;
@@ -221,7 +221,7 @@ test('an account that may not change the schema is a refusal, too', async () => 
 test.each([
   [
     'migrate',
-    'nobody is there',
+    'no server listens',
     { MYSQL_HOST: '127.0.0.1', MYSQL_PORT: '1' },
     /^The database at 127\.0\.0\.1:1 cannot be used: connect ECONNREFUSED .*MYSQL_URL, or MYSQL_HOST, MYSQL_PORT, MYSQL_USER, MYSQL_PASSWORD and MYSQL_DATABASE\./,
   ],
@@ -231,7 +231,7 @@ test.each([
     { MYSQL_PASSWORD: 'wrong' },
     /^The database at .* cannot be used: Access denied for user .*MYSQL_URL, or MYSQL_HOST, MYSQL_PORT, MYSQL_USER, MYSQL_PASSWORD and MYSQL_DATABASE\./,
   ],
-])('%s says what to do where %s', async (command, _why, wrong, message) => {
+])('%s names what to check where %s', async (command, _why, wrong, message) => {
   const child = spawn(process.execPath, ['src/main.ts', ...command.split(' ')], {
     env: { ...process.env, ...environment.env, ...wrong },
     stdio: ['ignore', 'ignore', 'pipe'],

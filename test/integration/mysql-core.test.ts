@@ -9,9 +9,7 @@ import { find, findOrInstallPrograms } from '../../src/local/programs.ts';
 import { connectionOptions, startMysql } from '../../src/local/mysql.ts';
 import { closing } from '../support/environment.ts';
 
-/**
- * MariaDB under the name of a MySQL whose compiled-in folder for files is not there, and that MySQL's options are for.
- */
+/** MariaDB under the name of a MySQL whose compiled-in folder for files is missing, with MySQL's options. */
 function mysqlWithoutFolder(mariadb: string, folder: string): string {
   const program = join(folder, 'mysqld');
   const script = `#!/bin/sh
@@ -33,7 +31,7 @@ exec '${mariadb}' "$@"
   return program;
 }
 
-test('MySQL starts without the folder for files that only its full package makes', async () => {
+test('MySQL starts without the folder for files that only its full package creates', async () => {
   const folder = closing(mkdtempSync(join(tmpdir(), 'mysql-core-')), (path) => rmSync(path, { recursive: true }));
   const programs = await findOrInstallPrograms();
   const isMariadb = /mariadb/i.test(

@@ -11,7 +11,7 @@ import { makeAuthority, NO_OPENSSL } from '../support/certificates.ts';
 import { eventually } from '../support/environment.ts';
 import { endProcess } from '../support/processes.ts';
 
-test.skipIf(NO_OPENSSL)('MYSQL_TLS speaks TLS to a database that insists on it, and to no impostor', async () => {
+test.skipIf(NO_OPENSSL)('MYSQL_TLS connects to a database that requires TLS, and to no impostor', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'hookbay-tls-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const authority = makeAuthority();
@@ -25,7 +25,7 @@ test.skipIf(NO_OPENSSL)('MYSQL_TLS speaks TLS to a database that insists on it, 
   const plain = await startMysql(await findOrInstallPrograms(), registry, folder, 'password');
   await plain.stop();
   const [program = '', ...args] = plain.process.spawnargs;
-  // MySQL reloads no certificate that its own authority did not issue.
+  // MySQL only reloads certificates of its own authority.
   const tls = [`--ssl-ca=${authority.path}`, `--ssl-cert=${folder}/server.cert`, `--ssl-key=${folder}/server.key`];
   const server = spawn(program, [...args, ...tls, '--require-secure-transport=ON'], { stdio: 'ignore' });
   onTestFinished(() => void server.kill('SIGKILL'));
@@ -55,7 +55,7 @@ test.skipIf(NO_OPENSSL)('MYSQL_TLS speaks TLS to a database that insists on it, 
       ),
     );
 
-  // MariaDB says no more than that.
+  // MariaDB's message has no more details.
   expect(await migrate(settings)).toMatch(/Access denied|secure transport/);
   expect(await migrate({ ...settings, MYSQL_TLS: 'true' })).toMatch(
     /unable to verify the first certificate|self-signed certificate/,
@@ -63,7 +63,7 @@ test.skipIf(NO_OPENSSL)('MYSQL_TLS speaks TLS to a database that insists on it, 
   expect(await migrate(trusting)).toContain('"msg":"Migrated"');
   present('DNS:somebody.example.com');
   const connection = await admin();
-  // As MariaDB says it, then as MySQL does.
+  // MariaDB's message, then MySQL's.
   await connection.query('FLUSH SSL').catch(() => connection.query('ALTER INSTANCE RELOAD TLS'));
   await connection.end();
   expect(await migrate(trusting)).toMatch(/does not match certificate's altnames/);

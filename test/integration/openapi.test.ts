@@ -39,7 +39,7 @@ useEnvironment(async (opened) => {
 
 const seen = new Set<string>();
 
-/** What was answered is what the document says is answered. */
+/** Expects an answer to match the document. */
 function hold(method: string, path: string, answer: Answer): void {
   const response = document.paths[path]?.[method]?.responses[answer.status];
   expect([method, path, answer.status, response !== undefined]).toEqual([method, path, answer.status, true]);
@@ -58,7 +58,7 @@ function hold(method: string, path: string, answer: Answer): void {
   ]);
 }
 
-test('every route answers what the document says, errors too [OpenAPI]', async () => {
+test('every route answers as documented, errors too [OpenAPI]', async () => {
   expect(document.openapi).toBe('3.1.0');
   hold('get', '/openapi.json', await send(`${url}/openapi.json`));
   const created = await owner.create({ alias: 'a-hook', permanent: true });
@@ -109,7 +109,7 @@ test('every route answers what the document says, errors too [OpenAPI]', async (
   hold('get', '/api/endpoints', await client(url, 'x').endpoints());
   hold('get', '/api/endpoints', await client(url, mintToken('ann', { plan: 'unknown' })).endpoints());
 
-  // Every success and every 404 of the document was seen.
+  // Every success and every 404 of the document occurred.
   const promised = OPERATIONS.flatMap(({ method, path, answers }) =>
     Object.keys(answers).map((status) => `${method} ${path} ${status}`),
   );
@@ -182,7 +182,7 @@ test.each<[string, unknown, boolean]>([
   expect((await user.list(id, `?${name}=${String(value)}`)).status).toBe(fine ? 200 : 400);
 });
 
-test('what stands in paths is described, and the defaults of queries', () => {
+test('path parameters are described, and the defaults of queries', () => {
   const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
   const parameters = operations.flatMap((operation) => operation.parameters ?? []);
   expect(parameters.filter(({ name }) => name === 'id').length).toBeGreaterThan(5);
@@ -209,7 +209,7 @@ test('routes and document are the same set, and so are the routes that need a to
       body: '{}',
     });
     expect([method, path, answer.status === 405, answer.status === 401]).toEqual([method, path, false, guarded]);
-    // What the router knows beside is not in the document either.
+    // Other routes of the router are not in the document either.
     const allow = (await send(url + path.replace('{id}', 'unknown'), { method: 'OPTIONS' })).headers.allow;
     if (allow === undefined) continue;
     const documented = OPERATIONS.filter((operation) => operation.path === path).map((operation) =>

@@ -84,7 +84,7 @@ describe('the ledger', () => {
     expect(await state()).toMatchObject({ seqs: numbers(140), counters: { request_count: 140 } });
   });
 
-  test('a job that runs again brings back nothing that was deleted meanwhile', async () => {
+  test('a repeated job restores nothing that was deleted meanwhile', async () => {
     const only = batch(2);
     await persistBatches(environment.db.pool, [only]);
     await environment.db
@@ -103,7 +103,7 @@ test('many transactions on the same endpoints at once: sequences without gaps, c
   await Promise.all(
     Array.from({ length: 8 }, async () => {
       for (let round = 0; round < 25; round += 1) {
-        // Half of them, so that what one locks too much another one holds.
+        // Half of the endpoints each, so that the transactions lock each other's rows.
         const shuffled = endpoints.toSorted(() => Math.random() - 0.5).slice(0, 5);
         for (const id of shuffled) sent.set(id, (sent.get(id) ?? 0) + 2);
         const mixed: CaptureBatch = {
@@ -129,7 +129,7 @@ test('many transactions on the same endpoints at once: sequences without gaps, c
   expect(deadlocks).toBe(0);
 });
 
-test('counters are updated by key: a small table is not read through, where it would meet the locks of others', async () => {
+test('counters are updated by key: a small table is not scanned, which would wait for the locks of others', async () => {
   await environment.db.knex('endpoints').delete();
   const endpoints = await Promise.all(Array.from({ length: 10 }, newEndpoint));
   const connection = await environment.db.pool.getConnection();
@@ -144,7 +144,7 @@ test('counters are updated by key: a small table is not read through, where it w
   expect(after - before).toBe(0);
 });
 
-test('captures of an endpoint that is gone are dropped, count for the day, and hold up nobody', async () => {
+test('captures of a deleted endpoint are dropped, count for the day, and do not block others', async () => {
   const gone = await newEndpoint();
   await removeEndpoint(environment.db.knex, 'ann', gone, new Date());
   const used = await today();
@@ -166,7 +166,7 @@ describe('a row that the database refuses', () => {
   );
   afterAll(() => environment.db.knex.raw('DROP TRIGGER poison'));
 
-  test('goes to dead_letters whole, and its neighbours, in its batch and in others, are stored without a gap', async () => {
+  test('goes to dead_letters completely, and the other rows, of its batch and of others, are stored without a gap', async () => {
     const poisonous = (): ReturnType<typeof makeCapture> =>
       makeCapture(endpointId, { body: Buffer.from([0x70, 0x6f, 0x69, 0x73, 0x6f, 0x6e, 0xff]), isUtf8: false });
     const bad = [poisonous(), poisonous(), poisonous()];
@@ -188,12 +188,12 @@ describe('a row that the database refuses', () => {
     const kept = JSON.parse(String(letters[0]?.capture)) as { b64: string };
     expect(Buffer.from(kept.b64, 'base64')).toEqual(bad[0]?.body);
 
-    // The whole of it runs again, as after a crash.
+    // The complete job runs again, as after a crash.
     expect(await persistBatches(environment.db.pool, [mixed, onlyBad])).toMatchObject({ stored: [], refused: [] });
     expect((await state()).seqs).toEqual(numbers(95));
   });
 
-  test('for a reason that is not known to be the data: after some tries it is taken for it, and holds up nobody', async () => {
+  test("for an unclear reason: after some tries it is treated as the data's fault, and blocks no others", async () => {
     await environment.db.knex.raw(`CREATE TRIGGER unclear BEFORE INSERT ON requests FOR EACH ROW
       IF NEW.body LIKE '%strange%' THEN SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 3999, MESSAGE_TEXT = 'strange'; END IF`);
     const worker = await environment.startWorker();
@@ -207,7 +207,7 @@ describe('a row that the database refuses', () => {
     expect(await environment.db.knex('dead_letters').where({ id: idToBytes(captures[0]?.id ?? '') })).toHaveLength(1);
   });
 
-  test('through the queue: the job is done, the log has no content of it', async () => {
+  test('through the queue: the job completes, and the log has none of its content', async () => {
     await environment.startWorker();
     const captures = [makeCapture(endpointId, { body: Buffer.from('poison') }), makeCapture(endpointId)];
     await enqueueCaptures(environment.queue, { id: newTimeOrderedId(), day: DAY, captures });
@@ -217,7 +217,7 @@ describe('a row that the database refuses', () => {
   });
 });
 
-/** Lost races for the ledger's key may end as deadlocks; a worker would try again. */
+/** A lost race for the ledger's key may end as a deadlock; a worker would try again. */
 async function untilDone(work: () => Promise<unknown>): Promise<void> {
   for (;;) {
     try {

@@ -28,7 +28,7 @@ const inDatabase = (user: string): Promise<string | undefined> => findPlan(envir
 const planKey = (user: string): string => `${environment.config.redis.prefix}:plan:${user}`;
 const inRedis = (user: string): Promise<string | null> => environment.redis.get(planKey(user));
 
-test('while Redis is not reachable no plan is written, not by a create either; the next request does it', async () => {
+test('while Redis is unreachable no plan is written, not even by a create; the next request writes it', async () => {
   const proxy = closing(await startProxy(environment.config.redis.port), (open) => open.close());
   const cut = await environment.startApi({ REDIS_PORT: String(proxy.port) });
   await as('ann', 'pro', cut).create();
@@ -45,7 +45,7 @@ test('while Redis is not reachable no plan is written, not by a create either; t
   await cut.stop();
 });
 
-test('tokens of different plans race on two pods: database and Redis agree whenever they are done', async () => {
+test('tokens of different plans race on two pods: database and Redis agree whatever the order', async () => {
   const other = await environment.startApi();
   for (let round = 0; round < 15; round += 1) {
     const tokens = [as('bob', 'pro'), as('bob', 'free', other), as('bob', 'enterprise'), as('bob', 'pro', other)];
@@ -56,7 +56,7 @@ test('tokens of different plans race on two pods: database and Redis agree whene
   await other.stop();
 });
 
-test('a change that is broken off leaves no copy, and one that was overtaken puts none back', async () => {
+test('an interrupted change leaves no copy, and a change that was overtaken writes none', async () => {
   const {
     redis,
     config: {
@@ -66,7 +66,7 @@ test('a change that is broken off leaves no copy, and one that was overtaken put
   await fillPlan(redis, prefix, 'carl', 'free');
   const first = await beginPlanChange(redis, prefix, 'carl');
   expect(await inRedis('carl')).toBeNull();
-  // What was read before the commit must not come back.
+  // A plan that was read before the commit must not be restored.
   await fillPlan(redis, prefix, 'carl', 'free');
   expect(await inRedis('carl')).toBeNull();
   const second = await beginPlanChange(redis, prefix, 'carl');
@@ -114,7 +114,7 @@ test('the sweep corrects copies that differ, in chunks, and announces them; the 
   await eventually(() => announced.length === 12);
 });
 
-test('a user whose plan is in dispute loses nothing to retention before the plan is settled', async () => {
+test('retention removes nothing of a user whose plan is in dispute', async () => {
   const owner = as('dora', 'pro');
   const { id } = (await owner.create()).body;
   const old = Array.from({ length: 4 }, (_, i) =>
@@ -124,12 +124,12 @@ test('a user whose plan is in dispute loses nothing to retention before the plan
     }),
   );
   await persistBatches(environment.db.pool, [{ id: newTimeOrderedId(), day: '2026-03-01', captures: old }]);
-  // Planted: what an old token left behind whose write reached the database alone.
+  // The state after an old token whose write only reached the database.
   await environment.db
     .knex('users')
     .where({ id: Buffer.from('dora') })
     .update({ plan: 'free' });
-  // One sweep alone: the next one would go by the database.
+  // One sweep only: the next one would use the database's plan.
   const { redis, config, queues } = environment;
   const { retired } = await sweep({
     db: environment.db.knex,
@@ -143,7 +143,7 @@ test('a user whose plan is in dispute loses nothing to retention before the plan
     isOver: () => false,
   });
   expect([retired, await inRedis('dora')]).toEqual([0, null]);
-  // The database decides until the user comes again.
+  // The database decides until the user's next request.
   expect((await owner.list(id)).body.total).toBe(4);
   expect([await inDatabase('dora'), await inRedis('dora')]).toEqual(['pro', 'pro']);
 });

@@ -40,12 +40,12 @@ describe('the daily cap', () => {
     const { usage, endpoints: records } = (await owner.endpoints()).body;
     expect(usage).toEqual({ dailyRequests: 5, dailyRequestsMax: 5 });
     expect(records.reduce((sum, { request_count: count }) => sum + count, 0)).toBe(5);
-    // Another user has its own.
+    // Another user has a cap of their own.
     const stranger = client(url, mintToken(newUser(), { plan: 'tiny' }));
     await captureOne(url, (await stranger.create()).body.id);
   });
 
-  test('413, 404, 410 and broken-off uploads use none of it, and deleted entries stay counted', async () => {
+  test('413, 404, 410 and aborted uploads do not count, and deleted entries stay counted', async () => {
     const owner = client(url, mintToken(newUser(), { plan: 'tiny' }));
     const { id } = (await owner.create()).body;
     const { id: expired } = (await owner.create()).body;
@@ -71,7 +71,7 @@ describe('the daily cap', () => {
     expect((await owner.endpoints()).body.usage.dailyRequests).toBe(5);
   });
 
-  test('holds on when Redis comes back empty: the day is counted on from the database', async () => {
+  test("holds when Redis restarts empty: the count continues from the database's", async () => {
     const own = await openEnvironment();
     try {
       await own.startWorker();
@@ -92,7 +92,7 @@ describe('the daily cap', () => {
     }
   });
 
-  test('a plan change holds for captures on every pod within a second', async () => {
+  test('a plan change applies to captures on every pod within a second', async () => {
     const other = await environment.startApi({ PLANS });
     const user = newUser();
     const { id } = (await client(url, mintToken(user, { plan: 'tiny' })).create()).body;
@@ -113,7 +113,7 @@ describe('reservations', () => {
     return counts.reduce((sum, count) => sum + Number(count), 0);
   };
 
-  test('grant what is left, per user, and name the day of the Redis clock', async () => {
+  test('grant what is left, per user, and return the day of the Redis clock', async () => {
     const quota = quotaOf(prefix());
     const first = await quota.reserve('b1', [
       { userId: 'ann', count: 3, cap: 5 },
@@ -132,7 +132,7 @@ describe('reservations', () => {
       granted: 0,
       used: 5,
     });
-    // A plan with a lower cap takes nothing away, and grants nothing.
+    // A plan with a lower cap removes nothing, and grants nothing.
     expect((await quota.reserve('b4', [{ userId: 'ann', count: 1, cap: 2 }])).grants.get('ann')).toEqual({
       granted: 0,
       used: 5,
@@ -151,7 +151,7 @@ describe('reservations', () => {
     expect(await countOf(name, 'ann')).toBe(1_000);
   });
 
-  test('a Redis that came up empty is told the count of the day by the database, once', async () => {
+  test('a Redis that started empty reads the count of the day from the database, once', async () => {
     const name = prefix();
     const quota = quotaOf(name, 90);
     expect((await quota.reserve('b1', [{ userId: 'ann', count: 20, cap: 100 }])).grants.get('ann')).toEqual({
@@ -160,14 +160,14 @@ describe('reservations', () => {
     });
     await Promise.all([quotaOf(name, 90).prepare('ann'), quotaOf(name, 90).prepare('ann')]);
     expect(await countOf(name, 'ann')).toBe(100);
-    const broken = createQuota(environment.redis, prefix(), () => Promise.reject(new Error('database away')));
-    await expect(broken.reserve('b1', [{ userId: 'ann', count: 1, cap: 1 }])).rejects.toThrow('database away');
+    const broken = createQuota(environment.redis, prefix(), () => Promise.reject(new Error('database unreachable')));
+    await expect(broken.reserve('b1', [{ userId: 'ann', count: 1, cap: 1 }])).rejects.toThrow('database unreachable');
   });
 
   test('a new day starts at 0 without the database', async () => {
     const name = prefix();
     await environment.redis.set(`{${name}}:quota:since`, Date.now() - 3 * 86_400_000);
-    const quota = createQuota(environment.redis, name, () => Promise.reject(new Error('not to be asked')));
+    const quota = createQuota(environment.redis, name, () => Promise.reject(new Error('must not be queried')));
     expect((await quota.reserve('b1', [{ userId: 'ann', count: 1, cap: 1 }])).grants.get('ann')).toEqual({
       granted: 1,
       used: 1,
@@ -180,7 +180,7 @@ describe('reservations', () => {
   test.each([
     ['the first capture of a day', (quota: Quota) => quota.reserve('b1', [{ userId: 'ann', count: 1, cap: 1 }])],
     ['a day without captures', (quota: Quota) => quota.prepare('ann')],
-  ])('of days gone by are dropped on %s', async (_when, use) => {
+  ])('of past days are dropped on %s', async (_when, use) => {
     const name = prefix();
     await environment.redis.set(`{${name}}:quota:since`, 0);
     const today = Math.floor(Date.now() / 86_400_000);
@@ -188,13 +188,13 @@ describe('reservations', () => {
     await environment.redis.hset(`{${name}}:quota:user:ann`, Object.fromEntries(past.map((day) => [day, 1])));
     await use(quotaOf(name));
     const days = await daysOf(name, 'ann');
-    // Refunds may come for two days.
+    // Refunds are possible for two days.
     const last = days.at(-1) ?? 0;
     expect(last).toBeGreaterThanOrEqual(today);
     expect(days).toEqual([...past, last].filter((day) => day >= last - 2));
   });
 
-  test('given back after their day was dropped leave nothing behind', async () => {
+  test('that are refunded after their day was dropped leave nothing behind', async () => {
     const name = prefix();
     const quota = quotaOf(name);
     await quota.reserve('late', [{ userId: 'ann', count: 4, cap: 100 }]);
@@ -203,7 +203,7 @@ describe('reservations', () => {
     expect(await environment.redis.exists(`{${name}}:quota:user:ann`)).toBe(0);
   });
 
-  test('are given back once by a refund, and by the reconciler where nothing became of the batch', async () => {
+  test('are refunded once, by a refund or by the reconciler where the batch is neither queued nor stored', async () => {
     const name = prefix();
     const quota = quotaOf(name);
     for (const batch of ['refunded', 'queued', 'lost', 'settled'])
@@ -218,22 +218,22 @@ describe('reservations', () => {
     quota.settle('settled');
     await quota.reserve('next', [{ userId: 'carol', count: 1, cap: 1 }]);
 
-    const asked: string[] = [];
+    const checked: string[] = [];
     const isKept = async (batchIds: string[]): Promise<Set<string>> => {
-      asked.push(...batchIds);
+      checked.push(...batchIds);
       return new Set(['queued', 'next']);
     };
     expect(await reconcileQuota(environment.redis, name, isKept, async () => {})).toBe(0);
-    expect(asked).toEqual([]);
+    expect(checked).toEqual([]);
     expect(await reconcileQuota(environment.redis, name, isKept, async () => {}, -1_000)).toBe(4);
-    expect(asked.toSorted()).toEqual(['lost', 'next', 'queued']);
+    expect(checked.toSorted()).toEqual(['lost', 'next', 'queued']);
     expect(await countOf(name, 'ann')).toBe(8);
     expect(await reconcileQuota(environment.redis, name, isKept, async () => {}, -1_000)).toBe(0);
     expect(await environment.redis.exists(`{${name}}:quota:pending`)).toBe(0);
   });
 });
 
-test('the count in Redis, the usage in the list, daily_usage and the rows are the same number', async () => {
+test('the count in Redis, the usage in the list, daily_usage and the rows are equal', async () => {
   const user = newUser();
   const owner = client(url, mintToken(user, { plan: 'other' }));
   const { id } = (await owner.create()).body;

@@ -8,7 +8,7 @@ import { closing, eventually, openEnvironment } from '../support/environment.ts'
 import { endProcess } from '../support/processes.ts';
 import { startProxy } from '../support/proxy.ts';
 
-test('an outage of Redis is one line of a process, whatever the number of its connections, and so is its end', async () => {
+test('a process logs one line for an outage of Redis and one for its end, whatever the number of its connections', async () => {
   const lines: string[] = [];
   const log = pino(
     { level: 'info' },
@@ -24,7 +24,7 @@ test('an outage of Redis is one line of a process, whatever the number of its co
     const noticed = connections.map((redis) => new Promise((resolve) => redis.once('error', resolve)));
     proxy.close();
     await Promise.all(noticed);
-    // One that is closed meanwhile is not waited for.
+    // A connection that is closed meanwhile does not delay the second line.
     closeRedis(connections.shift() as (typeof connections)[number]);
     proxy = closing(await startProxy(inject('redis').port, 0, config.port), (open) => open.close());
     await allReady();

@@ -18,7 +18,7 @@ afterAll(async () => {
   await environment.close();
 });
 
-/** The lines with a request id, as soon as there are some. */
+/** The lines with a request id, as soon as there are any. */
 async function linesOf(requestId: unknown): Promise<Record<string, unknown>[]> {
   const lines = (): Record<string, unknown>[] => api.log.filter((line) => line['requestId'] === requestId);
   await eventually(() => lines().some(({ msg }) => msg === 'Request'));
@@ -54,7 +54,7 @@ test.each([
   expect(lines).toEqual([expected]);
 });
 
-test('a request without a token is logged, with the route that it asked for', async () => {
+test('a request without a token is logged, with the route of its path', async () => {
   const answer = await send(`${api.url}/api/requests/x/body`);
   expect((await linesOf(answer.headers['x-request-id'])).map(({ route, status }) => [route, status])).toEqual([
     ['/api/requests/:id/body', 401],
@@ -85,13 +85,13 @@ test('captures have no line and no request id, accepted or refused', async () =>
   await captureOne(api.url, id, { headers: ['X-Request-Id', 'of-the-sender'] });
   const { status, headers } = await send(`${api.url}/h/nobody`, { headers: ['X-Request-Id', 'of-the-sender'] });
   expect([status, headers['x-request-id']]).toEqual([404, undefined]);
-  // Lines come in order: what follows the captures is the next management request.
+  // Lines are in order: the first one after the captures is that of the next management request.
   const last = await get('/openapi.json');
   await linesOf(last.headers['x-request-id']);
   expect(api.log.slice(before).map(({ route }) => route)).toEqual(['/openapi.json']);
 });
 
-test('a request that fails for want of the database says why under the id that the user was told', async () => {
+test('the log line of a request that fails without the database has the cause and the request id of its answer', async () => {
   const lone = await startRole('api', { ...environment.env, MYSQL_PORT: '1' });
   const answer = await send<{ error: string }>(`${lone.url}/api/endpoints`, {
     headers: ['Authorization', `Bearer ${token}`, 'X-Request-Id', 'quote-me'],
@@ -106,14 +106,14 @@ test('a request that fails for want of the database says why under the id that t
   await lone.end();
 });
 
-test('a client that goes away before its answer is there leaves a line that says so', async () => {
+test('a client that disconnects before its answer has a line with `aborted`', async () => {
   const socket = connect(api.port, '127.0.0.1');
   socket.on('error', () => {});
-  // Its body never comes.
+  // Its body is never sent.
   socket.write(
     `POST /api/endpoints HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nX-Request-Id: gone\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n`,
   );
-  // The server asks for the body: it has the rest.
+  // The server's 100 Continue shows that it has read the headers.
   await new Promise<void>((resolve) => socket.once('data', () => resolve()));
   socket.destroy();
   expect((await linesOf('gone')).at(-1)).toMatchObject({ route: '/api/endpoints', aborted: true });

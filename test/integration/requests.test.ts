@@ -80,7 +80,7 @@ describe('GET /api/endpoints/:id/requests', () => {
     expect([status, body]).toEqual([400, { error: expect.stringMatching(/^(limit|offset|before): /) }]);
   });
 
-  test('a body over 256 KiB is cut at a character in lists and whole in detail [Very large bodies in lists]', async () => {
+  test('a body over 256 KiB is cut at a character in lists and complete in detail [Very large bodies in lists]', async () => {
     const text = `x${'é'.repeat(200_000)}`;
     const { id } = await captureOne(url, endpointId, { body: text });
     const [listed] = (await owner.list(endpointId)).body.requests;
@@ -90,7 +90,7 @@ describe('GET /api/endpoints/:id/requests', () => {
     const detail = (await owner.entry(id)).body;
     expect(detail.body).toBe(text);
     expect(detail).not.toHaveProperty('body_truncated');
-    // What is binary only after the cut is base64 in both places.
+    // A body that is binary only after the cut is base64 in both places.
     const binary = Buffer.concat([Buffer.alloc(300_000, 'a'), Buffer.from([0xff])]);
     await captureOne(url, endpointId, { body: binary });
     expect((await owner.list(endpointId, '?limit=1')).body.requests[0]).toMatchObject({
@@ -102,7 +102,7 @@ describe('GET /api/endpoints/:id/requests', () => {
   test('entries past retention are invisible at once: list, detail, body and total', async () => {
     const [old, young] = (await captureMany(2)) as [Receipt, Receipt];
     expect((await owner.list(endpointId)).body.total).toBe(2);
-    // As if it had come in 31 days ago; plan pro keeps entries for 30.
+    // As if it had arrived 31 days ago; plan pro keeps entries for 30.
     const oldId = firstIdAt(Date.now() - 31 * 86_400_000);
     await environment.db
       .knex('requests')
@@ -145,7 +145,7 @@ describe('GET /api/requests/:id and its body', () => {
 });
 
 describe('DELETE', () => {
-  test('one entry: gone from detail, list and total, while request_count stays', async () => {
+  test('one entry: removed from detail, list and total, while request_count stays', async () => {
     const [first, second] = (await captureMany(2)) as [Receipt, Receipt];
     expect(await owner.remove(first.id)).toMatchObject({ status: 200, body: { success: true } });
     expect((await owner.entry(first.id)).status).toBe(404);
@@ -160,9 +160,9 @@ describe('DELETE', () => {
     endpointId = (await owner.create()).body.id;
     const there = await captureMany(2);
     const ids = [...here.slice(0, 2), ...there].map(({ id }) => id);
-    const asked = [...ids, ids[0]?.toUpperCase(), ids[1], UNKNOWN_ID];
-    expect((await owner.removeMany(asked)).body).toEqual({ success: true, deleted: 4 });
-    expect((await owner.removeMany(asked)).body).toEqual({ success: true, deleted: 0 });
+    const requested = [...ids, ids[0]?.toUpperCase(), ids[1], UNKNOWN_ID];
+    expect((await owner.removeMany(requested)).body).toEqual({ success: true, deleted: 4 });
+    expect((await owner.removeMany(requested)).body).toEqual({ success: true, deleted: 0 });
     expect((await owner.list(endpointId)).body.total).toBe(0);
     expect((await owner.entry(here[2]?.id ?? '')).status).toBe(200);
   });

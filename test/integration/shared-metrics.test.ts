@@ -26,13 +26,13 @@ useEnvironment((opened) => {
 const leaseKey = (): string => `${environment.config.redis.prefix}:metrics-lease`;
 const sharedIn = (metrics: Exposition): string[] => SHARED.filter((name) => metrics.value(name) !== undefined);
 
-/** Those of the processes that tell what all of them share. */
+/** The processes that export the metrics of what all of them share. */
 async function tellers<P extends { internalPort: number }>(processes: P[]): Promise<P[]> {
   const scrapes = await Promise.all(processes.map(({ internalPort }) => scrape(internalPort)));
   return processes.filter((_process, i) => sharedIn(scrapes[i] as Exposition).length > 0);
 }
 
-test('one of two workers tells the state of the queues and of the backlog, all of it; when it is killed the other one does', async () => {
+test('one of two workers exports the whole state of queues and backlog; when it is killed the other one does', async () => {
   const workers = await Promise.all([startRole('worker', environment.env), startRole('worker', environment.env)]);
   for (const worker of workers) closing(worker, async (running) => void (await running.end()));
   await eventually(async () => (await tellers(workers)).length === 1);
@@ -55,7 +55,7 @@ test('one of two workers tells the state of the queues and of the backlog, all o
   expect(sharedIn(await scrape(other.internalPort))).toEqual(SHARED);
 });
 
-test('a worker that stops gives the lease back at once', async () => {
+test('a worker that stops releases the lease at once', async () => {
   const worker = await environment.startWorker();
   await eventually(async () => (await tellers([worker])).length === 1);
   expect(await environment.redis.exists(leaseKey())).toBe(1);
@@ -76,7 +76,7 @@ test('the numbers are those of the queues and tables', async () => {
     capture: '{}',
     created_at: new Date(),
   });
-  // A database that refuses the ledger keeps jobs in the worker's hands, and lets everything else be read.
+  // A database that refuses the ledger keeps jobs active in the worker, and all other tables can be read.
   await environment.db.knex.raw(
     `CREATE TRIGGER busy BEFORE INSERT ON capture_batches FOR EACH ROW SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'busy'`,
   );
@@ -111,13 +111,13 @@ test('the numbers are those of the queues and tables', async () => {
   await api.stop();
 });
 
-test('a database that went silent costs its own gauges, not the scrape', async () => {
+test('a database that hangs removes its own gauges, and the scrape succeeds', async () => {
   const proxy = closing(await startProxy(Number(environment.env['MYSQL_PORT'])), (open) => open.close());
   const worker = await environment.startWorker({ MYSQL_PORT: String(proxy.port) });
   await eventually(async () => sharedIn(await scrape(worker.internalPort)).length === SHARED.length);
   let metrics = await scrape(worker.internalPort);
   await eventually(async () => {
-    // Again, because a sweep may have held all connections, and a new one answers once.
+    // Repeated, because a sweep may have held all connections, and a new one answers once.
     proxy.silenceExisting();
     metrics = await scrape(worker.internalPort);
     return metrics.value('hookbay_dead_letters') === undefined;
@@ -127,14 +127,14 @@ test('a database that went silent costs its own gauges, not the scrape', async (
   await worker.stop();
 });
 
-test('a lease that somebody else has taken over is neither held nor deleted', async () => {
+test('a lease that another process has acquired is neither held nor deleted', async () => {
   const redis = closing(openRedis(environment.config.redis, 'worker', createLog('silent')), closeRedis);
   const key = `${environment.config.redis.prefix}:some-lease`;
   const [one, other] = [holdLease(redis, key), holdLease(redis, key)];
   await eventually(() => one.held() || other.held());
   expect([one.held(), other.held()].filter(Boolean)).toHaveLength(1);
   const [holder, loser] = one.held() ? [one, other] : [other, one];
-  // So long a dead holder keeps it.
+  // A dead holder keeps it for this time.
   const ttlMs = await redis.pttl(key);
   expect([ttlMs > 0, ttlMs <= 10_000]).toEqual([true, true]);
   await redis.set(key, 'a third one');

@@ -11,7 +11,7 @@ import { closing, eventually } from '../support/environment.ts';
 const PACE = { windowMs: 200, windowBytes: 100_000 };
 const ANSWER_BYTES = 64 * 1024 * 1024;
 
-/** A server whose readers have to keep a quick pace, and what became of its answers. */
+/** A server whose readers need a high speed, with the outcomes of its answers. */
 async function startServer(): Promise<{ port: number; ends: string[] }> {
   const ends: string[] = [];
   const app = new Koa();
@@ -33,7 +33,7 @@ function* pieces(): Generator<Buffer> {
   for (let sent = 0; sent < ANSWER_BYTES; sent += 65_536) yield Buffer.alloc(65_536);
 }
 
-test('a reader that takes nothing is cut; one that keeps the pace, and one that waits for its answer, are not', async () => {
+test('a reader that reads nothing is cut; one that keeps the pace, and one that waits for its answer, are not', async () => {
   const { port, ends } = await startServer();
   const read = async (path: string, pauseMs: number): Promise<void> => {
     const socket = closing(connect(port, '127.0.0.1'), (open) => void open.destroy());

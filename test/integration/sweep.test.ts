@@ -46,10 +46,10 @@ async function newEndpoint(plan: string, fields: Partial<{ userId: string; expir
   return id;
 }
 
-/** Stores entries that came in `daysAgo`. */
+/** Stores entries that arrived `daysAgo`. */
 async function store(endpointId: string, count: number, daysAgo = 0): Promise<string[]> {
   const captures = Array.from({ length: count }, (_, i) => {
-    // Of that time, and still unlike any other.
+    // An id of that time, but unique.
     const id =
       daysAgo === 0
         ? newTimeOrderedId()
@@ -91,20 +91,20 @@ const storedCount = async (endpointId: string): Promise<number> =>
       .first('stored_count')
   ).stored_count as number;
 
-/** Time is over after so many questions. */
-function after(questions: number): () => boolean {
-  let asked = 0;
-  return () => (asked += 1) > questions;
+/** Is over after this many calls. */
+function overAfter(limit: number): () => boolean {
+  let calls = 0;
+  return () => (calls += 1) > limit;
 }
 
 describe('deleted endpoints', () => {
-  test('their entries go in chunks; a sweep that runs out of time is continued by the next', async () => {
+  test('their entries are removed in chunks; the next sweep continues one that ran out of time', async () => {
     const id = await newEndpoint('pro');
     const other = await newEndpoint('pro');
     await store(id, 2_550);
     await store(other, 3);
     await removeEndpoint(environment.db.knex, 'pro', id, new Date());
-    expect(await run({ isOver: after(2) })).toMatchObject({ purged: 2_000, done: false });
+    expect(await run({ isOver: overAfter(2) })).toMatchObject({ purged: 2_000, done: false });
     expect(await idsOf(id)).toHaveLength(550);
     expect(await run()).toMatchObject({ purged: 550, done: true });
     expect(await environment.db.knex('purges')).toEqual([]);
@@ -113,7 +113,7 @@ describe('deleted endpoints', () => {
 });
 
 describe('retention', () => {
-  test('removes what is past the plan of its owner, and nothing else; counts stay right', async () => {
+  test('removes entries past the plan of their owner, and no others; counts stay right', async () => {
     const free = await newEndpoint('free');
     const pro = await newEndpoint('pro');
     const keeper = await newEndpoint('keeper');
@@ -138,13 +138,13 @@ describe('retention', () => {
     expect(await run()).toMatchObject({ retired: 0, done: true });
   });
 
-  test('goes on where it ran out of time', async () => {
+  test('continues where it ran out of time', async () => {
     const endpoints = await Promise.all(Array.from({ length: 6 }, () => newEndpoint('free')));
     for (const id of endpoints) await store(id, 4, 8);
     let rounds = 0;
     let retired = 0;
     for (let done = false; !done; rounds += 1) {
-      const result = await run({ isOver: after(3) });
+      const result = await run({ isOver: overAfter(3) });
       retired += result.retired;
       ({ done } = result);
       expect(rounds).toBeLessThan(20);
@@ -164,7 +164,7 @@ describe('retention', () => {
 });
 
 describe('expiry', () => {
-  test('an expired endpoint goes after its grace, captures stopped first, with its entries', async () => {
+  test('an expired endpoint is removed with its entries after its grace, and its captures are stopped first', async () => {
     const ago = (hours: number): Date => new Date(Date.now() - hours * HOUR_MS);
     const long = await newEndpoint('pro', { expiresAt: ago(25) });
     const short = await newEndpoint('pro', { expiresAt: ago(23) });
@@ -186,13 +186,13 @@ describe('the ledger', () => {
       bytesToId(id as Buffer),
     );
   }
-  /** By the clock of the database, which notes it. */
+  /** By the clock of the database, which records the time. */
   const storedHoursAgo = (id: string, hours: number): Promise<unknown> =>
     environment.db.knex.raw('UPDATE capture_batches SET stored_at = NOW(3) - INTERVAL ? HOUR WHERE id = ?', [
       hours,
       idToBytes(id),
     ]);
-  /** Minted as long ago as a job that failed and was retried by an operator. */
+  /** Created as long ago as a failed job that an operator retries. */
   const oldId = (): string => firstIdAt(Date.now() - eightDays * HOUR_MS).slice(0, 24) + newEndpointId().slice(24);
   function newBatch(endpointId: string, id = oldId()): CaptureBatch {
     return { id, day: DAY, captures: [makeCapture(endpointId), makeCapture(endpointId)] };
@@ -203,7 +203,7 @@ describe('the ledger', () => {
     return [await idsOf(endpointId), await storedCount(endpointId), usage, await environment.db.knex('dead_letters')];
   }
 
-  test('forgets batches a week after they were stored', async () => {
+  test('removes batches a week after they were stored', async () => {
     const endpoint = await newEndpoint('keeper');
     const [older, younger] = [newBatch(endpoint, newTimeOrderedId()), newBatch(endpoint)];
     await persistBatches(environment.db.pool, [older, younger]);
@@ -213,7 +213,7 @@ describe('the ledger', () => {
     expect(await ledger()).toEqual([younger.id]);
   });
 
-  test('remembers what was stored lately, however long ago it was minted: a second run doubles nothing', async () => {
+  test('keeps batches that were stored recently, whatever the time in their id: a second run duplicates nothing', async () => {
     const endpoint = await newEndpoint('keeper');
     const batch = newBatch(endpoint);
     await persistBatches(environment.db.pool, [batch]);
@@ -223,7 +223,7 @@ describe('the ledger', () => {
     expect(await books(endpoint)).toEqual(before);
   });
 
-  test('remembers a batch as long as its job is in the queue: retried after that time it doubles nothing', async () => {
+  test('keeps a batch as long as its job is in the queue: a retry after that time duplicates nothing', async () => {
     const endpoint = await newEndpoint('keeper');
     const batches = [newBatch(endpoint), newBatch(endpoint)] as const;
     await persistBatches(environment.db.pool, [...batches]);
@@ -244,7 +244,7 @@ describe('the ledger', () => {
     expect(await ledger()).toEqual([]);
   });
 
-  test('forgets what comes after many batches that are in the queue still', async () => {
+  test('removes batches after many that are still in the queue', async () => {
     const endpoint = await newEndpoint('keeper');
     const held = Array.from({ length: 1_100 }, oldId);
     await environment.db.knex.batchInsert(
@@ -263,7 +263,7 @@ describe('the ledger', () => {
     expect(await run()).toMatchObject({ pruned: 1_100, done: true });
   });
 
-  /** Ends a job's only attempt as a worker does that can't run it. */
+  /** Fails a job's only attempt, like a worker that cannot run it. */
   async function failJob(id: string | undefined): Promise<void> {
     const worker = new Worker(environment.queue.name, () => Promise.reject(new Error('no')), {
       connection: environment.redis,
@@ -274,7 +274,7 @@ describe('the ledger', () => {
   }
 });
 
-test('deletes of endpoints and entries race captures: nothing deleted comes back, and counts stay right', async () => {
+test('deletes of endpoints and entries race captures: nothing deleted reappears, and counts stay right', async () => {
   const worker = await environment.startWorker();
   const api = await environment.startApi();
   const owner = client(api.url, mintToken('dora'));

@@ -6,10 +6,7 @@ import { send } from '../support/client.ts';
 import { closing, eventually, JWT_SECRET, useEnvironment, type Environment } from '../support/environment.ts';
 import { startClient } from '../support/live/clients.ts';
 
-/*
- * Whatever a client sends for a token is refused as one: never an error of ours, which is logged and,
- * on a socket, is tried again.
- */
+/* Any invalid token is refused as one: never with a 5xx, which would be logged and which a socket would retry. */
 
 let environment: Environment;
 let url: string;
@@ -89,7 +86,7 @@ const REFUSED: [string, string][] = [
 
 const list = (token: string) => send(`${url}/api/endpoints`, { headers: ['Authorization', `Bearer ${token}`] });
 
-test('the tokens of this test are good but for what they are tried for', async () => {
+test('the tokens of this test are valid except for the fault that they test', async () => {
   for (const header of [HEADER, '{"alg":"HS256"}', '{"alg":"HS256","typ":"at+jwt"}']) {
     expect([header, (await list(signed(header, CLAIMS))).status]).toEqual([header, 200]);
   }
@@ -109,7 +106,7 @@ test.each(REFUSED)('401 on every guarded route for a token with %s', async (name
   }
 });
 
-test('a socket with any of them is told that it is unauthorized, and does not come again', async () => {
+test('a socket with any of them is refused as unauthorized, and does not retry', async () => {
   const clients = REFUSED.map(
     ([name, token]) => [name, closing(startClient(url, token), ({ socket }) => void socket.disconnect())] as const,
   );

@@ -10,8 +10,8 @@ import { useEnvironment, type Environment } from '../support/environment.ts';
 import { longestPause } from '../support/pause.ts';
 
 /*
- * Nothing that a signature check is sent may hold up the captures beside it. The defects stood still
- * for seconds; what is allowed here leaves room for a machine that is busy with other things.
+ * No input of a signature check may delay captures. The defects blocked the event loop for seconds; the bounds here
+ * leave room for a busy machine.
  */
 const MAX_PAUSE_MS = 1_500;
 const MIB = 1024 * 1024;
@@ -53,14 +53,14 @@ describe('POST /api/verify-signature', () => {
     ['signature', 'x'],
     ['secret', ' x'],
     ['timestamp', '1'],
-  ])('400 at once for a %s of 6 MB of %j, and it names the bound [Verify: limits]', async (field, part) => {
+  ])('400 at once for a %s of 6 MB of %j, and the answer names the bound [Verify: limits]', async (field, part) => {
     for (const provider of ['stripe', 'github', 'shopify', 'slack']) {
       const answer = await postMeasured(JSON.stringify({ ...INPUT, provider, [field]: fill(part, 6_000_000) }));
       expect([answer.status, answer.body]).toEqual([400, { error: `${field}: must have at most 4096 characters` }]);
     }
   });
 
-  test('4,096 characters are looked at', async () => {
+  test('4,096 characters are read', async () => {
     const answer = await post(
       JSON.stringify({ ...INPUT, signature: 'x'.repeat(4096), secret: 'x'.repeat(4096), timestamp: 'x'.repeat(4096) }),
     );
@@ -73,19 +73,19 @@ describe('POST /api/verify-signature', () => {
     ['empty objects', '{},', ''],
     ['strings', '"",', ''],
     ['numbers', '1.1,', ''],
-  ])('400 for 6 MB of JSON that is no payload: %s', async (_name, open, close) => {
+  ])('400 for 6 MB of JSON outside the payload: %s', async (_name, open, close) => {
     const count = Math.floor(6_000_000 / (open.length + close.length));
     const list = `[${open.repeat(count)}0${close.repeat(count)}]`;
     const answer = await postMeasured(`{"provider":"github","payload":"","signature":"","secret":"","x":${list}}`);
     expect([answer.status, answer.body]).toEqual([400, { error: expect.stringContaining('16384') }]);
   });
 
-  test('unknown fields and white space are ignored, as long as there is little of them', async () => {
+  test('unknown fields and white space are ignored, up to the bound', async () => {
     const answer = await post(JSON.stringify({ ...INPUT, provider: 'shopify', x: [1, { y: '"\\' }] }, null, 100));
     expect(answer.status).toBe(200);
   });
 
-  test('a compressed body is bounded as what it holds', async () => {
+  test('a compressed body is bounded by its decompressed size', async () => {
     const headers = ['Content-Type', 'application/json', 'Content-Encoding', 'gzip'];
     const zipped = (body: string): Promise<Verified> =>
       send(`${url}/api/verify-signature`, { method: 'POST', headers, body: gzipSync(body) });
@@ -101,7 +101,7 @@ describe('POST /api/verify-signature', () => {
     ['line feeds', fill('\n', MIB)],
     ['white space around one letter', `${fill(' ', MIB / 2)}x${fill(' \u00a0', MIB / 4)}`],
     ['NUL', '\0'.repeat(MIB)],
-  ])('the diagnosis of a payload of 1 MiB holds nothing up: %s', async (_name, payload) => {
+  ])('the diagnosis of a payload of 1 MiB delays nothing: %s', async (_name, payload) => {
     const answer = await postMeasured(
       JSON.stringify({ provider: 'github', payload, signature: `sha256=${'0'.repeat(64)}`, secret: ' s ' }),
     );

@@ -32,7 +32,7 @@ const GITHUB = {
 };
 
 describe('POST /api/verify-signature', () => {
-  test('needs no token, says what it expected, and may not be cached', async () => {
+  test('needs no token, returns the expected signature, and may not be cached', async () => {
     const answer = await post(GITHUB);
     expect([answer.status, answer.body]).toEqual([
       200,
@@ -67,7 +67,7 @@ describe('POST /api/verify-signature', () => {
     expect([answer.status, answer.body]).toEqual([400, { error: expect.stringMatching(message) }]);
   });
 
-  test('a payload of 1 MiB is checked, also where JSON makes six bytes of one; more is 413', async () => {
+  test('a payload of 1 MiB is checked, also where JSON takes six bytes for one; more is 413', async () => {
     for (const payload of ['x'.repeat(1_048_576), '\0'.repeat(1_048_576), 'é'.repeat(524_288)]) {
       const signature = `sha256=${createHmac('sha256', 's').update(payload).digest('hex')}`;
       expect((await post({ provider: 'github', payload, secret: 's', signature })).body.valid).toBe(true);
@@ -78,7 +78,7 @@ describe('POST /api/verify-signature', () => {
     }
   });
 
-  test('VERIFY_RATE_LIMIT_PER_MINUTE per address over all pods, said in headers; 0 turns it off [Verify: limits]', async () => {
+  test('VERIFY_RATE_LIMIT_PER_MINUTE per address over all pods, with headers; 0 disables it [Verify: limits]', async () => {
     const limits = { VERIFY_RATE_LIMIT_PER_MINUTE: '5', TRUST_PROXY_HOPS: '1' };
     const pods = [await environment.startApi(limits), await environment.startApi(limits)];
     const from = (address: string, pod: number): Promise<Answer> =>
@@ -96,7 +96,7 @@ describe('POST /api/verify-signature', () => {
     expect([refused.status, refused.body]).toEqual([429, { error: expect.any(String) }]);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
     expect((await from('203.0.113.2', 0)).status).toBe(200);
-    // All addresses of a /64 are one sender's.
+    // All addresses of a /64 count as one sender.
     for (let n = 1; n <= 5; n += 1) expect((await from(`2001:db8:0:1::${n}`, n % 2)).status).toBe(200);
     expect((await from('2001:db8:0:1:ffff::', 0)).status).toBe(429);
     expect((await from('2001:db8:0:2::1', 0)).status).toBe(200);
@@ -156,7 +156,7 @@ describe('POST /api/requests/:id/verify', () => {
   });
 });
 
-test('API_RATE_LIMIT_PER_MINUTE per user over all pods, said in headers [Management rate limit]', async () => {
+test('API_RATE_LIMIT_PER_MINUTE per user over all pods, with headers [Management rate limit]', async () => {
   const pods = [
     await environment.startApi({ API_RATE_LIMIT_PER_MINUTE: '4' }),
     await environment.startApi({ API_RATE_LIMIT_PER_MINUTE: '4' }),

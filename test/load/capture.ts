@@ -1,7 +1,7 @@
 /*
- * `npm run bench:capture`: a load on the whole path (one API process, one worker, private MariaDB and
- * Redis with appendfsync always, the load generator, all on this machine), then the books:
- * receipts = rows = request_count = dailyRequests.
+ * `npm run bench:capture`: a load on the whole path (one API process, one worker, private MariaDB and Redis with
+ * appendfsync always, the load generator, all on this machine), then a check that receipts = rows = request_count =
+ * dailyRequests.
  *
  *   npm run bench:capture -- [connections, 64] [seconds, 30] [body bytes, 1024]
  */
@@ -34,9 +34,9 @@ Conditions: ${cpus().length} cores, Node ${process.version}, one API and one wor
 receipts a second    ${Math.round(timed.receipts / timed.seconds)}
 latency              p50 ${timed.latency.p50} ms, p99 ${timed.latency.p99} ms, max ${timed.latency.max} ms
 largest backlog      ${largestBacklog} batches; empty ${timed.drainMs} ms after the last receipt`);
-// At the end of its time the generator hangs up on the answers that are on their way: up to one a connection.
+// At its end the generator aborts the requests in flight: up to one a connection.
 keepBooks(timed, connections);
-// A fixed number is answered to the last one, so that the books have to balance exactly.
+// With a fixed number every request is answered, so the counts have to agree exactly.
 keepBooks(await load(`Sending ${FIXED_AMOUNT} more, each answer awaited`, { amount: FIXED_AMOUNT }), 0);
 
 await Promise.all([api.end(), worker.end()]);

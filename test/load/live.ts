@@ -65,7 +65,7 @@ async function audienceWithFaults(fleet: Fleet): Promise<void> {
   );
   say(`without faults   live p50 ${calm.latency.p50} ms, p99 ${calm.latency.p99} ms (arrival to event, ${calm.latency.count} events); missing ${calm.missing}, foreign ${calm.foreign}
 with faults      live p50 ${rough.latency.p50} ms, p99 ${rough.latency.p99} ms (${rough.latency.count} events); ${rough.receipts} receipts, ${rough.rows} rows, lost ${rough.lost};
-                 shown ${rough.shown} of ${rough.rows * 10}, missing ${rough.missing}, foreign ${rough.foreign}, ${rough.reconnects} reconnects`);
+                 received ${rough.received} of ${rough.rows * 10}, missing ${rough.missing}, foreign ${rough.foreign}, ${rough.reconnects} reconnects`);
   if (calm.missing + calm.foreign + rough.missing + rough.foreign + rough.lost > 0) process.exitCode = 1;
 }
 
@@ -73,7 +73,7 @@ async function idleSockets(fleet: Fleet): Promise<void> {
   const api = fleet.apis[0] as NonNullable<(typeof fleet.apis)[0]>;
   const token = mintToken('watcher', { plan: 'enterprise' });
   const { id } = (await client(fleet.url, mintToken('sender', { plan: 'enterprise' })).create()).body;
-  // Before any load, whose garbage would hide what sockets take.
+  // Before any load, whose garbage would distort the memory of the sockets.
   const memoryBefore = residentBytes(api.child.pid);
   let followers = await step(`Connecting ${IDLE_SOCKETS} sockets`, () => connectIdle(api.url, token));
   const memory = residentBytes(api.child.pid) - memoryBefore;
@@ -101,7 +101,7 @@ async function idleSockets(fleet: Fleet): Promise<void> {
   }
 }
 
-/** Connects so many at a time that none has to wait for long. */
+/** Connects a limited number at a time, so that none waits for long. */
 async function connectIdle(url: string, token: string): Promise<Follower[]> {
   const followers: Follower[] = [];
   while (followers.length < IDLE_SOCKETS) {
@@ -116,10 +116,10 @@ async function unwatchedCaptures(fleet: Fleet): Promise<void> {
   const { id } = (await client(fleet.url, mintToken('alone', { plan: 'enterprise' })).create()).body;
   const microseconds: Record<'on' | 'off', number[]> = { on: [], off: [] };
   await step(
-    `CPU of ${CAPTURES_A_ROUND} captures that nobody follows, ${ROUNDS} times with broadcasting and ${ROUNDS} times without`,
+    `CPU of ${CAPTURES_A_ROUND} captures without followers, ${ROUNDS} times with broadcasting and ${ROUNDS} times without`,
     async () => {
       for (let round = 0; round <= 2 * ROUNDS; round += 1) {
-        // Off, on, on, off: what drifts meets both alike.
+        // Off, on, on, off: a drift affects both alike.
         const live = round % 4 === 1 || round % 4 === 2;
         const worker = await startRole('worker', { ...fleet.environment.env, LIVE_EVENTS: String(live) });
         const pids = [

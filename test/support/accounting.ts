@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { bytesToId, idToBytes } from '../../src/domain/ids.ts';
 import type { Database } from '../../src/store/database.ts';
 
-/** What a sender knows of one request: a receipt, a refusal, or nothing for sure. */
+/** The outcome of one request for its sender: a receipt, a refusal, or unknown. */
 interface Outcome {
   /** Number of the request, also in its header and body. */
   n: number;
@@ -22,7 +22,7 @@ export interface Load {
 }
 
 export interface LoadOptions {
-  /** Where the next request goes; asked anew for each. */
+  /** The address of the next request; called for each. */
   url: () => string;
   connections: number;
   bodyBytes?: number;
@@ -30,7 +30,7 @@ export interface LoadOptions {
   pauseMs?: number;
 }
 
-/** Sends numbered webhooks without end and books what became of each (never twice the same: no retries). */
+/** Sends numbered webhooks without end and records each outcome; sends none twice. */
 export function startLoad({ url, connections, bodyBytes = 1024, pauseMs = 0 }: LoadOptions): Load {
   const outcomes: Outcome[] = [];
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
@@ -82,15 +82,15 @@ function sendOne(agent: Agent, url: string, n: number, body: string): Promise<Pi
   });
 }
 
-/** A 503 promises nothing either way: Redis may have taken the batch before it went silent. */
+/** A 503 promises nothing: Redis may have stored the batch before it stopped answering. */
 function classify(status: number, text: string): Pick<Outcome, 'kind' | 'status' | 'id'> {
   if (status === 200) return { kind: 'receipt', status, id: (JSON.parse(text) as { id: string }).id };
   return { kind: status === 503 ? 'unknown' : 'refused', status };
 }
 
 /**
- * The books balance: every receipt is exactly one row with the same id and body, no refusal is a row,
- * nothing is a row twice or from nowhere, the sequence has no gap, and all counters equal the rows.
+ * Checks that every receipt is exactly one row with the same id and body, that no refusal is a row, that no row is
+ * duplicated or unknown, that the sequence has no gap, and that all counters equal the rows.
  */
 export async function expectBalanced(
   db: Database,
@@ -117,7 +117,7 @@ export async function expectBalanced(
   const known = new Set(outcomes.map(({ n }) => n));
   expect(
     [...byNumber.keys()].filter((n) => !known.has(n)),
-    'rows that nobody sent',
+    'rows that were never sent',
   ).toEqual([]);
 
   expect(rows.map(({ seq }) => seq)).toEqual(rows.map((_, i) => i + 1));

@@ -8,20 +8,20 @@ export interface Backend {
 
 export interface Balancer {
   port: number;
-  /** Backends to choose from; changed as pods come and go. */
+  /** Backends to choose from; a test changes them as pods start and stop. */
   backends: Set<Backend>;
   close(): void;
 }
 
-/** How readiness is asked for; a backend leaves after so many failures in a row. */
+/** Interval of the readiness probe; a backend is removed after this many failures in a row. */
 export interface ReadinessProbe {
   periodMs: number;
   failureThreshold: number;
 }
 
 /**
- * A load balancer as Kubernetes has one: it hands connections to backends that are ready, which it asks every 50 ms
- * unless told otherwise.
+ * A load balancer like that of Kubernetes: it forwards connections to ready backends, which it probes every 50 ms by
+ * default.
  */
 export async function startBalancer(
   readiness: ReadinessProbe = { periodMs: 50, failureThreshold: 1 },
@@ -38,7 +38,7 @@ export async function startBalancer(
           (answer) => answer.ok,
           () => false,
         );
-        // A new backend has to be ready once first.
+        // A new backend has to be ready once before it is used.
         failures.set(backend, ok ? 0 : (failures.get(backend) ?? readiness.failureThreshold) + 1);
       }),
     );

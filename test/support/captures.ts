@@ -1,7 +1,7 @@
 import type { DecodedCapture } from '../../src/domain/capture-batch.ts';
 import { newTimeOrderedId } from '../../src/domain/ids.ts';
 
-/** A capture as the worker gets it. */
+/** A capture in the form that the worker gets. */
 export function makeCapture(endpointId: string, fields: Partial<DecodedCapture> = {}): DecodedCapture {
   return {
     id: newTimeOrderedId(),

@@ -4,17 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** Node makes no certificates. */
+/** OpenSSL creates the certificates, because Node cannot. */
 export const NO_OPENSSL = spawnSync('openssl', ['version']).error !== undefined;
 
 export interface Authority {
-  /** Of its certificate, for NODE_EXTRA_CA_CERTS. */
+  /** File of its certificate, for NODE_EXTRA_CA_CERTS. */
   path: string;
   /** A certificate for a name like `DNS:localhost` or `IP:127.0.0.1`, and its key. */
   issue(name: string): { cert: string; key: string };
 }
 
-/** A private authority that ends with the test. */
+/** A private authority that is removed after the test. */
 export function makeAuthority(): Authority {
   const folder = mkdtempSync(join(tmpdir(), 'hookbay-ca-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

@@ -42,7 +42,7 @@ export function mintToken(
   return jwt.sign(claims, JWT_SECRET, { algorithm: 'HS256', subject, expiresIn: '1h', ...options });
 }
 
-/** Any request, to the byte: header names and values in turn, as they go on the wire. */
+/** Any request, byte for byte: header names and values in turn, as they are sent. */
 export function send<T = unknown>(
   url: string,
   {
@@ -60,7 +60,7 @@ export function send<T = unknown>(
     const sent = request({
       hostname,
       port,
-      // The path as written: URL would normalise it.
+      // The path as given: URL would normalise it.
       path: url.replace(/^https?:\/\/[^/?]*/, '') || '/',
       method,
       headers: [
@@ -118,14 +118,14 @@ export function client(url: string, token: string) {
 
 export type Client = ReturnType<typeof client>;
 
-/** Sends a webhook and insists on a receipt. */
+/** Sends a webhook and expects a receipt. */
 export async function captureOne(url: string, key: string, options: Parameters<typeof send>[1] = {}): Promise<Receipt> {
   const answer = await send<Receipt>(`${url}/h/${key}`, { method: 'POST', ...options });
   if (answer.status !== 200) throw new Error(`no receipt: ${answer.status} ${answer.bytes.toString()}`);
   return answer.body;
 }
 
-/** Writes raw bytes to a port and returns everything that comes back until the other side closes. */
+/** Writes raw bytes to a port and returns the answer up to the end of the connection. */
 export function rawExchange(port: number, bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

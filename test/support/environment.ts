@@ -20,14 +20,14 @@ import { startWorkerProcess } from '../../src/worker/start.ts';
 
 export const JWT_SECRET = 'test-secret-test-secret-test-secret-test';
 
-/** A database and a Redis prefix of one's own, with the real schema. */
+/** A database and a Redis prefix for one test file, with the real schema. */
 export interface Environment {
   /** Settings as variables, for processes. */
   env: Record<string, string>;
   config: Config;
   db: Database;
   queues: CaptureQueues;
-  /** The one of small captures. */
+  /** The queue of small captures. */
   queue: CaptureQueue;
   redis: Redis;
   resources: Resources;
@@ -40,7 +40,7 @@ export interface Environment {
   close(): Promise<void>;
 }
 
-/** `servers`: those of the test run, unless a test brings its own because it stops them. */
+/** `servers`: those of the test run by default; a test that stops them passes its own. */
 export async function openEnvironment(
   servers: { mysql: MysqlConfig; redis: RedisConfig } = { mysql: inject('mysql'), redis: inject('redis') },
 ): Promise<Environment> {
@@ -128,18 +128,18 @@ export function environmentVariables(mysql: MysqlConfig, redis: RedisConfig): Re
     REDIS_PASSWORD: redis.password ?? '',
     REDIS_PREFIX: redis.prefix,
     JWT_SECRET,
-    // Tests ask more than users do; those of the limits set their own.
+    // Tests send more requests than users do; tests of the limits set their own.
     API_RATE_LIMIT_PER_MINUTE: '0',
     LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'silent',
   };
 }
 
-/** Waits until the process behind an internal port says that it is ready for work. */
+/** Waits until the process behind an internal port is ready. */
 export async function ready(internalPort: number): Promise<void> {
   await eventually(async () => (await fetch(`http://127.0.0.1:${internalPort}/readyz`)).ok);
 }
 
-/** Waits until a condition holds; errors count as "not yet". */
+/** Waits until a condition holds; an error means "not yet". */
 export async function eventually(condition: () => Promise<boolean> | boolean, timeoutMs = 60_000): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   let last: unknown = 'it was false';
@@ -155,7 +155,7 @@ export async function eventually(condition: () => Promise<boolean> | boolean, ti
   throw new Error(`the condition did not hold within ${timeoutMs} ms: ${String(last)}`, { cause: last });
 }
 
-/** Closes something when the running test is over, whatever its outcome. */
+/** Closes something after the running test, whatever its outcome. */
 export function closing<T>(resource: T, close: (resource: T) => Promise<void> | void): T {
   onTestFinished(() => close(resource));
   return resource;

@@ -10,11 +10,11 @@ export interface Exposition {
   /** Type of each metric family. */
   families: Map<string, string>;
   samples: Sample[];
-  /** Sum of the samples of a name whose labels include those given; undefined when there are none. */
+  /** Sum of the samples of a name whose labels include the given ones; undefined when there are none. */
   value(name: string, labels?: Record<string, string>): number | undefined;
 }
 
-/** Asks an internal port for its metrics. */
+/** Reads the metrics of an internal port. */
 export async function scrape(internalPort: number): Promise<Exposition> {
   const response = await fetch(`http://127.0.0.1:${internalPort}/metrics`);
   if (response.status !== 200) throw new Error(`/metrics answers ${response.status}`);
@@ -24,9 +24,8 @@ export async function scrape(internalPort: number): Promise<Exposition> {
 }
 
 /**
- * Reads Prometheus' text format (version 0.0.4).
- *
- * @throws Error for a line that it does not allow, and for a sample without HELP and TYPE before it
+ * Parses Prometheus' text format (version 0.0.4).
+ * @throws Error for an invalid line, and for a sample without HELP and TYPE before it
  */
 export function parseExposition(text: string): Exposition {
   const helps = new Set<string>();

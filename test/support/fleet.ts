@@ -14,7 +14,7 @@ export interface Fleet {
   url: string;
   apis: RoleProcess[];
   workers: RoleProcess[];
-  /** Kills one and starts another in its place. */
+  /** Kills one process and starts another in its place. */
   killApi(index: number): Promise<void>;
   killWorker(index: number): Promise<void>;
   /** Kills Redis and starts it again on its data. */
@@ -33,7 +33,7 @@ export async function startFleet(size = { apis: 2, workers: 2 }, extra: Record<s
   const [apis, workers] = await Promise.all([start('api', size.apis), start('worker', size.workers)]);
   for (const api of apis) balancer.backends.add(api);
   const url = `http://127.0.0.1:${balancer.port}`;
-  // The balancer asks before it hands anybody over.
+  // The balancer probes the processes before it forwards connections.
   await eventually(async () => (await fetch(`${url}/openapi.json`)).ok);
   return {
     environment,

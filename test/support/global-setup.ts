@@ -12,7 +12,9 @@ declare module 'vitest' {
   }
 }
 
-/** One database server and one Redis for the run, in a temporary directory; files keep apart by database and prefix. */
+/**
+ * One database server and one Redis for the run, in a temporary directory; each file has its own database and prefix.
+ */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dataDir = mkdtempSync(join(tmpdir(), 'hookbay-test-'));
   const servers = await startPrivateServers(dataDir);

@@ -1,13 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** How the titles of tests begin that need the image. */
+/** The beginning of the titles of tests that need the image. */
 export const IMAGE_TESTS = 'the image';
 
 export const NO_IMAGE_TOOL =
   'no image can be built here: neither docker nor podman has or gets the base image, and IMAGE_BUILDER is not set';
 
-/** Podman leaves it out otherwise, because the OCI format does not know it. */
+/** Podman omits the health check by default, because the OCI format has none. */
 const WITH_HEALTHCHECK = ['--format', 'docker'];
 
 const LOOK_MS = 10_000;
@@ -19,13 +19,13 @@ export interface ImageTool {
   engine: 'docker' | 'podman';
   /** Builds the project under a tag. */
   build(tag: string): void;
-  /** Runs a command of the engine; its output, or with `allowFailure` also that of a failed one. */
+  /** Runs a command of the engine; returns its output, with `allowFailure` also that of a failed one. */
   run(args: string[], options?: { allowFailure?: boolean }): { code: number | null; stdout: string; stderr: string };
 }
 
 /**
- * `IMAGE_BUILDER`, a command that takes a folder and a tag, builds into podman's store, and may print `export …`
- * lines that podman needs to find the image; else docker or podman, where it has the base image or can get it.
+ * `IMAGE_BUILDER`, a command that takes a folder and a tag, builds into podman's store, and may print `export …` lines
+ * that podman needs to find the image; otherwise docker or podman, where it has the base image or can pull it.
  */
 export function findImageTool(): ImageTool | undefined {
   const builder = process.env['IMAGE_BUILDER'];
@@ -59,7 +59,7 @@ export function findImageTool(): ImageTool | undefined {
       );
 }
 
-/** What the Dockerfile builds on. */
+/** The base image of the Dockerfile. */
 export function baseImage(): string {
   return /^FROM (\S+)/m.exec(readFileSync('Dockerfile', 'utf8'))?.[1] ?? '';
 }

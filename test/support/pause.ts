@@ -1,11 +1,11 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
-/** The longest time in milliseconds for which the event loop of this process stood still during some work. */
+/** The longest pause of the event loop of this process during some work, in milliseconds. */
 export async function longestPause(work: () => Promise<unknown>): Promise<number> {
   const monitor = monitorEventLoopDelay({ resolution: 1 });
   await turn();
   monitor.enable();
-  // The first reading would be the time since the monitor was made.
+  // The first reading would include the time since the monitor was created.
   await turn();
   monitor.reset();
   await work();

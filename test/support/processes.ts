@@ -2,24 +2,24 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { ready } from './environment.ts';
 
-/** A role running as a process of its own, as in production. */
+/** A role in a process of its own, as in production. */
 export interface RoleProcess {
   child: ChildProcess;
   /** Address of an API. */
   url: string;
   port: number;
   internalPort: number;
-  /** Its log so far, a parsed line each. */
+  /** Its log so far, parsed line by line. */
   log: Record<string, unknown>[];
-  /** Everything that it printed so far. */
+  /** All of its output so far. */
   output(): string;
   /** Sends a signal and resolves with the exit code, or the signal's name. */
   end(signal?: NodeJS.Signals): Promise<number | string | null>;
 }
 
 /**
- * Starts a role on free ports and resolves when it is ready for work, or with `untilReady: false` when its internal
- * port is open.
+ * Starts a role on free ports and resolves when it is ready, or with `untilReady: false` when its internal port is
+ * open.
  */
 export async function startRole(
   role: 'api' | 'worker',

@@ -1,25 +1,25 @@
 import { createServer, connect, type Socket } from 'node:net';
 
-/** A way to a server that can go silent, as when a node is lost: nothing comes through, and nothing is closed. */
+/** A proxy to a server that can go silent, as when a node is lost: no data passes, and no connection is closed. */
 export interface Proxy {
   port: number;
-  /** Connections that exist now never carry anything again; new ones work. */
+  /** Present connections never pass data again; new ones work. */
   silenceExisting(): void;
   breakExisting(): void;
   /** New connections are closed at once, until `takeNew`. */
   refuseNew(): void;
   takeNew(): void;
   /**
-   * Until the result is called, connections break as soon as the server answers a message that holds `text`:
-   * the answer is lost. `onLost` is called before.
+   * Until the result is called, a connection breaks as soon as the server answers a message with `text`: the answer is
+   * lost. `onLost` is called before.
    */
   loseAnswersTo(text: string, onLost?: () => void): () => void;
   close(): void;
 }
 
 /**
- * @param delayMs how much later than it was sent everything gets to the server
- * @param port where it listens; 0 = any that is free
+ * @param delayMs delay of all data to the server
+ * @param port to listen on; 0 = any free one
  */
 export async function startProxy(targetPort: number, delayMs = 0, port = 0): Promise<Proxy> {
   const pairs = new Set<[Socket, Socket]>();
@@ -45,7 +45,7 @@ export async function startProxy(targetPort: number, delayMs = 0, port = 0): Pro
     for (const socket of pair) {
       socket.on('error', () => {});
       socket.on('close', () => {
-        // What is silent tells nobody of its end.
+        // A silent connection does not report its end.
         if (pairs.delete(pair)) for (const other of pair) other.destroy();
       });
     }

@@ -12,7 +12,7 @@ function fill(take: (bytes: number) => boolean, piece: number): number {
 }
 
 describe('a budget of 256 MiB', () => {
-  test('one endpoint alone gets 20 bodies of 8 MiB at once, and never all there is', () => {
+  test('one endpoint alone gets 20 bodies of 8 MiB at once, and never the whole budget', () => {
     const budget = createByteBudget(256 * MIB);
     const open = () => budget.open({ userId: 'ann', endpointId: 'a' }).take(8 * MIB);
     for (let n = 0; n < 20; n += 1) expect(open()).toBe(true);
@@ -34,14 +34,14 @@ describe('a budget of 256 MiB', () => {
     expect(fill((bytes) => budget.open({ userId: 'ann', endpointId: 'b' }).take(bytes), MIB)).toBeGreaterThan(3 * MIB);
   });
 
-  test('small bodies find room when large ones have taken all of theirs', () => {
+  test('small bodies find room after large ones have taken their share', () => {
     const budget = createByteBudget(256 * MIB);
     for (let user = 0; user < 300; user += 1) fill((bytes) => budget.open({ userId: `user-${user}` }).take(bytes), MIB);
     expect(fill((bytes) => budget.open({ userId: 'small' }).take(bytes), KIB64)).toBeGreaterThan(10 * MIB);
   });
 });
 
-test('a user who has nothing else may take what is free, so that a small budget lets large bodies pass', () => {
+test("a user's only body may take all free memory, so that a small budget admits large bodies", () => {
   const budget = createByteBudget(32 * MIB);
   const only = budget.open({ userId: 'ann', endpointId: 'a' });
   expect(fill((bytes) => only.take(bytes), MIB)).toBe(30 * MIB);
@@ -50,7 +50,7 @@ test('a user who has nothing else may take what is free, so that a small budget 
   expect(budget.used()).toBe(0);
 });
 
-test('a body that outgrows what is small takes its bytes along, and gives all of them back', () => {
+test('a body that grows from small to large moves its bytes, and releases all of them', () => {
   const budget = createByteBudget(32 * MIB);
   const holding = budget.open({ userId: 'ann' });
   for (let n = 0; n < 10; n += 1) expect(holding.take(30_000)).toBe(true);

@@ -17,13 +17,13 @@ const { services, volumes } = parse(readFileSync('compose.yaml', 'utf8'), { merg
 };
 const [dockerfile, readme] = [readFileSync('Dockerfile', 'utf8'), readFileSync('README.md', 'utf8')];
 
-test('each role is one that exists, with settings that exist and are taken', () => {
+test('each role and its settings exist and are valid', () => {
   for (const role of ['api', 'worker', 'migrate'] as const) {
     const { command, environment = {} } = services[role] as Service;
     expect(command).toEqual([role]);
     expect(ROLES).toContain(role);
     for (const name of Object.keys(environment)) expect([name, readme.includes(`\`${name}\``)]).toEqual([name, true]);
-    // What Compose puts in where nothing is set in its environment.
+    // The values that Compose sets without a variable in its environment.
     const env = Object.fromEntries(
       Object.entries(environment).map(([name, value]) => [name, value.replace(/^\$\{\w+:-(.*)\}$/, '$1')]),
     );
@@ -36,7 +36,7 @@ test('each role is one that exists, with settings that exist and are taken', () 
   }
 });
 
-test('whoever is waited for exists and can be waited for', () => {
+test('every service that another one waits for exists and can be waited for', () => {
   for (const [name, { depends_on: awaited = {} }] of Object.entries(services)) {
     for (const [other, { condition }] of Object.entries(awaited)) {
       expect([name, other, condition]).toEqual([
@@ -49,14 +49,14 @@ test('whoever is waited for exists and can be waited for', () => {
   }
   for (const name of ['api', 'worker']) {
     expect(Object.keys(services[name]?.depends_on ?? {}).toSorted()).toEqual(['migrate', 'redis']);
-    // The image's own, for readiness.
+    // The image's own health check, for readiness.
     expect(dockerfile).toContain(
       `CMD ${JSON.stringify(services[name]?.healthcheck?.test?.slice(1, -1)).replaceAll(',', ', ')}`,
     );
   }
 });
 
-test('the stores are as durable as a receipt needs them, and keep their data in volumes', () => {
+test('the stores are as durable as receipts require, and keep their data in volumes', () => {
   const redis = services['redis']?.command.join(' ');
   for (const setting of ['--appendonly yes', '--appendfsync always', '--maxmemory-policy noeviction'])
     expect(redis).toContain(setting);

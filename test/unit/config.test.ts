@@ -103,7 +103,7 @@ describe('readConfig', () => {
     expect(() => readConfig({ JWT_SECRET: SECRET, [name]: value }, 'api')).toThrow(message);
   });
 
-  test('says everything that is wrong at once, and never shows a secret', () => {
+  test('reports all problems at once, and never prints a secret', () => {
     const env = {
       PORT: 'x',
       LOG_LEVEL: 'y',
@@ -121,7 +121,7 @@ describe('readConfig', () => {
     expect(message).not.toContain('hunter2');
   });
 
-  test('only roles that check or mint tokens need the secret', () => {
+  test('only roles that verify or create tokens need the secret', () => {
     for (const role of ['worker', 'migrate', 'local'] as const) expect(readConfig({}, role).jwt.secret).toBe('');
     for (const role of ['api', 'token'] as const)
       expect(() => readConfig({}, role)).toThrow(/JWT_SECRET must be .* it is not set/);

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 /*
- * What the specification leaves open is decided in rows, and each row is held by a test that names it
- * in brackets in its title, or in that of the group it stands in.
+ * Each row decides what the specification leaves open, and a test covers it by its name in brackets, in its title or
+ * that of its group.
  */
 const ROWS = [
   '`expires_at` / `expiresAt` of a permanent endpoint; `last_request_at` before the first capture',
@@ -60,7 +60,7 @@ const ROWS = [
   'OpenAPI',
 ];
 
-/** Titles with brackets at their end, by what stands in the brackets. */
+/** Titles with brackets at their end, by the text in the brackets. */
 function tests(): Map<string, string> {
   const files = readdirSync('test', { recursive: true, encoding: 'utf8' }).filter(
     (name) => name.endsWith('.test.ts') && !name.endsWith('decisions.test.ts'),

@@ -16,7 +16,7 @@ import {
 import { makeCapture } from '../support/captures.ts';
 
 describe('ids', () => {
-  test('capture ids only grow within a process, and hold their time', () => {
+  test('capture ids only increase within a process, and contain their time', () => {
     const before = Date.now();
     const ids = Array.from({ length: 20_000 }, newTimeOrderedId);
     expect(ids).toEqual(ids.toSorted());
@@ -34,7 +34,7 @@ describe('ids', () => {
 });
 
 describe('capture batch', () => {
-  test('comes back from JSON as it went in, whatever the bytes', () => {
+  test('is the same after JSON, for any bytes', () => {
     const anyCapture = fc.record({
       body: fc
         .oneof(
@@ -49,7 +49,7 @@ describe('capture batch', () => {
       fc.property(fc.array(anyCapture, { maxLength: 5 }), (list) => {
         const captures = list.map((fields) => makeCapture(newEndpointId(), fields));
         const decoded = decodeBatch(JSON.parse(JSON.stringify(encodeBatch('2026-03-01', captures))));
-        // Whether a body is text is found out on the way.
+        // Decoding determines whether a body is text.
         const withoutFlag = (capture: object): object => ({ ...capture, isUtf8: undefined });
         expect(decoded.map(withoutFlag)).toEqual(captures.map(withoutFlag));
       }),
@@ -120,7 +120,7 @@ describe('a body that is cut', () => {
     isUtf8: true,
     body,
   });
-  test('ends at a character, and loses no whole one', () => {
+  test('ends at a character, and loses no complete one', () => {
     for (const character of ['a', 'é', '€', '😀']) {
       const text = Buffer.from(`x${character.repeat(10)}`);
       for (let cut = 1; cut < text.length; cut += 1) {
@@ -136,7 +136,7 @@ describe('aliases', () => {
     expect(aliasProblem(alias)).toBeUndefined();
     expect(isAliasShaped(alias)).toBe(true);
   });
-  test('anything else is told why not', () => {
+  test('others are refused with the reason', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary', maxLength: 60 }),

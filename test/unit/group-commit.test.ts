@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createGroupCommit } from '../../src/group-commit.ts';
 
-/** Flushes that end when the test says so. */
+/** Flushes that end when the test ends them. */
 function harness(options: Partial<{ maxItems: number; maxBytes: number; maxInFlight: number }> = {}) {
   const flushes: { items: number[]; finish: (error?: Error) => void }[] = [];
   const group = createGroupCommit<number, string>({
@@ -39,7 +39,7 @@ describe('group commit', () => {
     await expect(Promise.all(rest)).resolves.toEqual(['done 2', 'done 3']);
   });
 
-  test('what arrives in one turn of the event loop shares a flush', async () => {
+  test('items of one turn of the event loop share a flush', async () => {
     const { group, items } = harness();
     for (const item of [1, 2, 3]) void group.submit(item);
     await turn();
@@ -56,7 +56,7 @@ describe('group commit', () => {
     ]);
   });
 
-  test('a flush is bounded in bytes, and an item beyond the bound goes alone', async () => {
+  test('a flush is bounded in bytes, and an item beyond the bound is flushed alone', async () => {
     const { group, items, flushes } = harness({ maxInFlight: 1, maxItems: 100 });
     for (const item of [400, 500, 200, 5_000, 1, 2]) void group.submit(item);
     for (let i = 0; i < 4; i += 1) {
@@ -67,7 +67,7 @@ describe('group commit', () => {
     expect(items()).toEqual([[400, 500], [200], [5_000], [1, 2]]);
   });
 
-  test('a failed flush refuses its items and those behind it, and the next ones are tried again', async () => {
+  test('a failed flush refuses its items and the waiting ones, and later ones are flushed again', async () => {
     const { group, flushes, items } = harness();
     const failing = group.submit(1);
     await turn();
@@ -82,7 +82,7 @@ describe('group commit', () => {
     expect(items()).toEqual([[1], [3]]);
   });
 
-  test('idle waits for everything', async () => {
+  test('idle waits for all items', async () => {
     const { group, flushes } = harness();
     await group.idle();
     let idle = false;

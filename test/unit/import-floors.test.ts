@@ -25,10 +25,10 @@ const FLOORS: string[][] = [
   ],
 ];
 
-/** Below everything: they know nothing of the house. */
+/** Below all floors: these files import nothing of the project. */
 const LEAVES = ['config', 'log', 'metrics'];
 
-/** A room is a folder of `src`, or a file that stands in it alone. */
+/** A room is a folder of `src`, or a single file in it. */
 function roomOf(path: string): string {
   return (path.replace(/^src\//, '').split('/')[0] as string).replace(/\.(ts|mjs)$/, '');
 }
@@ -48,7 +48,7 @@ test('every room has its floor', () => {
   expect([...new Set(files.map(roomOf))].filter((room) => floorOf(room) === -1)).toEqual([]);
 });
 
-test('imports run downward, and rooms of one floor do not know each other', () => {
+test('imports run downward, and rooms of one floor do not import each other', () => {
   const wrong: string[] = [];
   for (const file of files) {
     for (const target of importsOf(file)) {
@@ -94,7 +94,7 @@ describe('src/api', () => {
     for (const file of apiFiles) {
       for (const target of importsOf(file).filter((path) => path.startsWith('src/api/'))) {
         const [from, to] = [apiRoomOf(file), apiRoomOf(target)];
-        // Of what stands above the rooms they see their metrics alone.
+        // Of the files above the rooms they import only their metrics.
         const allowed =
           from === to || (SHARED[from]?.includes(to) === true && (to !== 'top' || target === 'src/api/metrics.ts'));
         if (!allowed && !(from === 'http' && target === 'src/api/metrics.ts')) wrong.push(`${file} → ${target}`);
@@ -104,7 +104,7 @@ describe('src/api', () => {
   });
 });
 
-test('no imports go round in a circle, those of types included', () => {
+test('no imports are circular, including those of types', () => {
   const circles: string[] = [];
   const done = new Set<string>();
   const visit = (file: string, path: string[]): void => {
@@ -117,7 +117,7 @@ test('no imports go round in a circle, those of types included', () => {
   expect(circles).toEqual([]);
 });
 
-test('files stay small enough to do one thing, and only main.ts runs at import', () => {
+test('files stay small, and only main.ts runs at import', () => {
   for (const file of [...files, ...readdirSync('migrations').map((name) => `migrations/${name}`)]) {
     const lines = readFileSync(file, 'utf8').split('\n').length;
     expect([file, lines <= 250]).toEqual([file, true]);

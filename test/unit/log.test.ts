@@ -10,7 +10,7 @@ describe('describeError', () => {
     expect(described['stack']).toMatch(/^\s+at .*log\.test\.ts/);
   });
 
-  test('takes the code of an error of the web platform, which is a number', () => {
+  test('keeps the numeric code of an error of the web platform', () => {
     const described = describeError(new DOMException('too late', 'TimeoutError'));
     expect(described).toMatchObject({ type: 'TimeoutError', message: 'too late', code: 23 });
   });
@@ -24,7 +24,7 @@ describe('describeError', () => {
   };
 
   test.each<[string, unknown]>([
-    // Short enough to be quoted whole.
+    // Short enough to be quoted completely.
     ['JSON that can not be read', thrownBy(() => JSON.parse('canary'))],
     ['JSON with a line that looks like a frame', thrownBy(() => JSON.parse('x\n at canary (y)'))],
     ['an argument that Node does not take', thrownBy(() => Buffer.from(Symbol('canary') as unknown as string))],
@@ -46,14 +46,14 @@ describe('describeError', () => {
       }),
     ],
     ['something that is no error', 'canary'],
-  ])('says nothing of the data in %s', (_what, error) => {
+  ])('leaves out the data in %s', (_what, error) => {
     const text = JSON.stringify(describeError(error));
     expect(text).not.toContain('canary');
     expect(text.length).toBeGreaterThan(10);
   });
 });
 
-test('what a library prints is logged, an error without its data', () => {
+test('the output of a library is logged, an error without its data', () => {
   const lines: [string, object][] = [];
   const note =
     (level: string) =>
@@ -91,7 +91,7 @@ test('atMostEvery writes the first of many, and then how many it left out', () =
   ]);
 });
 
-test('a process ends although nobody reads its log any more', async () => {
+test('a process exits when the reader of its log is closed', async () => {
   const script = `
     const { createLog } = await import('./src/log.ts');
     const log = createLog('info');

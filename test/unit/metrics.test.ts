@@ -4,7 +4,7 @@ import { createApiMetrics } from '../../src/api/metrics.ts';
 import { createWorkerMetrics } from '../../src/worker/metrics.ts';
 import { parseExposition } from '../support/exposition.ts';
 
-/** Name → `type; labels; roles`, as the page for operators tells. */
+/** Name → `type; labels; roles`, from the page for operators. */
 function documented(): Map<string, string> {
   const rows = readFileSync('src/ops/README.md', 'utf8').matchAll(
     /^\| `(hookbay_\w+)` \| (\w+) \|([^|]*)\| (\w+) \|/gm,
@@ -17,7 +17,7 @@ function documented(): Map<string, string> {
   );
 }
 
-/** What the registries hold; a metric of both roles is listed once, as `both`. */
+/** The metrics in the registries; a metric of both roles is listed once, as `both`. */
 async function registered(): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const [role, { registry }] of Object.entries({ api: createApiMetrics(), worker: createWorkerMetrics() })) {
@@ -31,13 +31,13 @@ async function registered(): Promise<Map<string, string>> {
   return found;
 }
 
-test('the page for operators lists the metrics that there are, with their types, labels and roles', async () => {
+test('the page for operators lists all metrics, with their types, labels and roles', async () => {
   const [names, metrics] = [documented(), await registered()];
   expect(Object.fromEntries(names)).toEqual(Object.fromEntries(metrics));
   expect(metrics.size).toBe(27);
 });
 
-test('a scrape is well-formed, and starts with the series that alerts are about', async () => {
+test('a scrape is well-formed, and has the series of the alerts from the start', async () => {
   const api = parseExposition(await createApiMetrics().scrape());
   expect(api.value('hookbay_captures_total', { outcome: 'unavailable' })).toBe(0);
   expect(api.value('hookbay_batch_captures_count')).toBe(0);
@@ -47,7 +47,7 @@ test('a scrape is well-formed, and starts with the series that alerts are about'
   expect(worker.families.has('process_resident_memory_bytes')).toBe(true);
 });
 
-test('what only one worker tells has no value before it does', async () => {
+test('metrics of a single worker have no value before it sets them', async () => {
   const worker = parseExposition(await createWorkerMetrics().scrape());
   for (const name of [
     'hookbay_queue_jobs',
@@ -59,7 +59,7 @@ test('what only one worker tells has no value before it does', async () => {
   }
 });
 
-test('registries share nothing, and a reader that fails spoils no scrape', async () => {
+test('registries share nothing, and a scrape succeeds when a reader fails', async () => {
   const [one, other] = [createApiMetrics(), createApiMetrics()];
   one.captures.accepted.inc();
   one.onScrape(() => {

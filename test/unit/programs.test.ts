@@ -16,7 +16,7 @@ function folderWith(...names: string[]): string {
   return folder;
 }
 
-test('what is first on PATH wins, whatever its name: so a folder of other servers can be put before the system', () => {
+test("the first program on PATH is used, under any of its names, so that other servers can precede the system's", () => {
   const [mysql, mariadb] = [folderWith('mysqld'), folderWith('mysqld', 'mariadbd')];
   vi.stubEnv('PATH', [mysql, mariadb].join(delimiter));
   expect(find(['mariadbd', 'mysqld'])).toBe(join(mysql, 'mysqld'));

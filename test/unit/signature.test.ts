@@ -22,7 +22,7 @@ function verify(
   return verifySignature(provider, { payload: Buffer.from(payload as string), signature, secret, timestamp }, now);
 }
 
-/** An independent signer: what a provider would send for a payload. */
+/** An independent signer: the signature that a provider would send for a payload. */
 function sign(provider: Provider, payload: string | Buffer, secret: string, t = T): string {
   const mac = (prefix: string): ReturnType<typeof createHmac> =>
     createHmac('sha256', secret).update(prefix).update(payload);
@@ -109,7 +109,7 @@ describe('every provider', () => {
       `${good}\n`,
       `${good},`,
     ]) {
-      // White space and empty parts around a Stripe signature's parts are nothing to it.
+      // White space and empty parts between the parts of a Stripe signature are ignored.
       if (provider === 'stripe' && altered.replace(/[\s,]+/g, '') === good.replace(/[\s,]+/g, '')) continue;
       expect([altered, (await verify(provider, 'payload', altered, 'secret', T)).valid]).toEqual([altered, false]);
     }
@@ -121,7 +121,7 @@ describe('every provider', () => {
     }
   });
 
-  test.each(PROVIDERS)('%s: says which usual mistake was made', async (provider) => {
+  test.each(PROVIDERS)('%s: names the usual mistake that was made', async (provider) => {
     const signed = '{"a":1,"b":[true,"x"]}';
     const details = async (payload: string, secret = 'secret', of = signed): Promise<string> =>
       (await verify(provider, payload, sign(provider, of, 'secret'), secret, T)).details ?? '';

@@ -49,14 +49,14 @@ test.each([
   expect([isRefusedData(refusal), isUnavailable(refusal), isConnectionError(refusal)]).toEqual([true, false, false]);
 });
 
-test('a schema or an account that does not fit is neither, and is waited out', () => {
+test('a wrong schema or account is neither, and the worker waits for its fix', () => {
   for (const sqlState of ['42S02', '42S22', '42000', '28000']) {
     const misfit = error('misfit', { code: 'ER_NO_SUCH_TABLE', errno: 1146, sqlState });
     expect([isDatabaseError(misfit), isRefusedData(misfit), mayBeDataError(misfit)]).toEqual([true, false, false]);
   }
 });
 
-describe('none of the database', () => {
+describe('no error of the database', () => {
   test.each([
     new TypeError('x is undefined'),
     new Error('unknown capture batch version 2'),
@@ -82,11 +82,11 @@ test.each([
   error('right', { code: 'ER_TABLEACCESS_DENIED_ERROR', errno: 1142, sqlState: '42000' }),
   error('no TLS', { code: 'HANDSHAKE_NO_SSL_SUPPORT', fatal: true }),
   error('certificate', { code: 'HANDSHAKE_SSL_ERROR', fatal: true }),
-])('refused access, which does not pass by itself: %s', (refusal) => {
+])('refused access, which only an operator can fix: %s', (refusal) => {
   expect([isRefusedAccess(refusal), isSetupError(refusal)]).toEqual([true, true]);
 });
 
-test('a server that is not there refuses nothing', () => {
+test('an unreachable server is no refusal of access', () => {
   const outage = error('connect ECONNREFUSED', { code: 'ECONNREFUSED', fatal: true });
   expect([isRefusedAccess(outage), isSetupError(outage)]).toEqual([false, true]);
 });

@@ -6,7 +6,7 @@ import type { Helm } from './tools.ts';
 const README = `${CHART}/README.md`;
 const TABLE = /(<!-- values: made by npm run k8s:render -->\n)[\s\S]*(<!-- end of values -->)/;
 
-/** Files that are made from the chart, by path: what `npm run k8s:render` writes, and a test compares. */
+/** Files that are generated from the chart, by path: `npm run k8s:render` writes them, and a test compares them. */
 export async function generatedFiles(helm: Helm): Promise<Record<string, string>> {
   const template = async (...args: string[]): Promise<string> =>
     `# Made from charts/hookbay by \`npm run k8s:render\`; changes belong there.\n${await runHelm(helm, ['template', 'hookbay', CHART, '--namespace', 'hookbay', '--no-hooks', '--kube-version', KUBE_VERSION, ...args])}`;

@@ -8,7 +8,7 @@ declare module 'vitest' {
   }
 }
 
-/** Everything that has to be built or downloaded, once for all files. */
+/** Builds and downloads the tools, once for all files. */
 export async function setup(project: TestProject): Promise<void> {
   const tools = await findOrBuildTools();
   await prepareSchemas().catch(

@@ -12,10 +12,10 @@ export const VALUES = 'test/chart/values';
 export const RELEASE = 'hb';
 export const NAMESPACE = 'hooks';
 
-/** Told to Helm because one that was built from its module takes a much older one for granted. */
+/** Passed to Helm because a build from its module assumes a much older version. */
 export const KUBE_VERSION = '1.36.2';
 
-/** What an evaluation needs, and what an installation with stores of its own needs at least. */
+/** The minimal values of an evaluation, and of an installation with stores of its own. */
 export const BUNDLED = ['mysql.bundled.enabled=true', 'redis.bundled.enabled=true'];
 export const EXTERNAL = ['mysql.host=db', 'mysql.password.existingSecret=db-login', 'redis.host=cache'];
 
@@ -34,8 +34,7 @@ export interface RenderOptions {
 
 /**
  * Renders the chart.
- *
- * @throws Error whose message is what Helm said
+ * @throws Error with the message of Helm
  */
 export async function render(
   helm: Helm,
@@ -55,7 +54,7 @@ export async function render(
 }
 
 export function parseManifests(text: string): Manifest[] {
-  // A name twice in a map is no YAML that Kubernetes takes.
+  // Kubernetes refuses YAML with a duplicate name in a map.
   const documents = parseAllDocuments(text, { uniqueKeys: true });
   for (const { errors } of documents) if (errors[0] !== undefined) throw errors[0];
   return documents.map((document) => document.toJS() as Manifest | null).filter((manifest) => manifest !== null);

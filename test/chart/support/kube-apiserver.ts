@@ -34,7 +34,7 @@ export interface FakeCluster {
   close(): void;
 }
 
-/** An object as the cluster has it. */
+/** An object in the cluster. */
 export interface LiveObject {
   apiVersion: string;
   kind: string;
@@ -42,9 +42,7 @@ export interface LiveObject {
   [field: string]: unknown;
 }
 
-/**
- * As much of a Kubernetes API on loopback as Helm's `lookup` asks for: discovery, and what this release has left there.
- */
+/** The part of a Kubernetes API that Helm's `lookup` needs, on loopback: discovery, and the objects of this release. */
 export async function startFakeCluster(objects: LiveObject[]): Promise<FakeCluster> {
   const labels = { 'app.kubernetes.io/managed-by': 'Helm' };
   const annotations = { 'meta.helm.sh/release-name': RELEASE, 'meta.helm.sh/release-namespace': NAMESPACE };

@@ -1,4 +1,4 @@
-/** As much of the rendered objects as the tests look at. */
+/** The part of the rendered objects that the tests read. */
 export interface Manifest {
   apiVersion: string;
   kind: string;
@@ -72,7 +72,7 @@ export function podsOf(manifests: Manifest[]): Pod[] {
   });
 }
 
-/** The one manifest of a kind, whose name ends so. */
+/** The one manifest of a kind whose name has this end. */
 export function one(manifests: Manifest[], kind: string, ending = ''): Manifest {
   const found = manifests.filter((manifest) => manifest.kind === kind && manifest.metadata.name.endsWith(ending));
   if (found.length !== 1)
@@ -92,7 +92,7 @@ export function specOf(manifest: Manifest | undefined, field: string): unknown {
   return manifest?.spec?.[field];
 }
 
-/** The container's environment as a process would see it, with the values that Secrets among the manifests hold. */
+/** The container's environment in its process, with the values from Secrets among the manifests. */
 export function environmentOf(manifests: Manifest[], container: Container): Record<string, string> {
   return Object.fromEntries(
     (container.env ?? []).map(({ name, value, valueFrom }) => {
@@ -108,7 +108,7 @@ export const isHook = ({ metadata }: Manifest): boolean => metadata.annotations?
 export const hooksOf = ({ metadata }: Manifest): string[] => metadata.annotations?.['helm.sh/hook']?.split(',') ?? [];
 export const isTest = (manifest: Manifest): boolean => hooksOf(manifest).includes('test');
 
-/** Whether a selector of labels picks these. */
+/** Whether a selector matches these labels. */
 export function selects(selector: Record<string, string>, labels: Record<string, string>): boolean {
   return Object.entries(selector).every(([name, value]) => labels[name] === value);
 }

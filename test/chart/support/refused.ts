@@ -1,6 +1,6 @@
 /**
- * Values, as with --set-json, that the API server (or an operator's) refuses once they are rendered, and what the
- * chart says of them instead.
+ * Values, as with --set-json, whose manifests the API server (or an operator's) refuses, and the chart's message
+ * instead.
  */
 type Refused = [json: string, message: RegExp];
 
@@ -230,7 +230,7 @@ const TELEMETRY: Refused[] = [
   ['metrics.prometheusRule={"enabled":true,"alertLabels":{"my-team":"a"}}', /alertLabels has "my-team"/],
 ];
 
-/** What the API server takes, though it does nothing, or something else than it says. */
+/** Values that the API server accepts, although they have no effect, or another one than they suggest. */
 const MISLEADING: Refused[] = [
   ['extraCa={"existingSecret":"ca","key":"a/b"}', /extraCa\.key must be letters/],
   ['imagePullSecrets=[{}]', /imagePullSecrets/],

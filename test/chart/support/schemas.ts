@@ -7,8 +7,8 @@ import type { Manifest } from './manifests.ts';
 import { CACHE, downloadModule } from './tools.ts';
 
 /*
- * Schemas of the kinds that the chart renders, made strict: a field that the API does not know fails, and so does
- * a list with a key twice, which server-side apply refuses. They come out of the projects' Go modules.
+ * Schemas of the kinds that the chart renders, made strict: an unknown field fails, and so does a list with a duplicate
+ * key, which server-side apply refuses. They are generated from the projects' Go modules.
  */
 const KUBERNETES = 'k8s.io/kubernetes@v1.36.2';
 const CRDS: Record<string, string[]> = {
@@ -56,9 +56,8 @@ interface Schemas {
 }
 
 /**
- * Downloads the modules (32 MB) and keeps what is needed of them, unless that was done before.
- *
- * @throws Error when the modules can't be had
+ * Downloads the modules (32 MB) and keeps the needed parts, unless that was done before.
+ * @throws Error when the modules are unavailable
  */
 export async function prepareSchemas(): Promise<void> {
   if (existsSync(FILE)) return;
@@ -77,7 +76,7 @@ export async function prepareSchemas(): Promise<void> {
   });
 }
 
-/** A function that tells what is wrong with a manifest; empty when nothing is. */
+/** Returns a function that lists the faults of a manifest. */
 export function openSchemas(): (manifest: Manifest) => string[] {
   const { definitions, kinds } = JSON.parse(readFileSync(FILE, 'utf8')) as Schemas;
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
@@ -98,7 +97,7 @@ export function openSchemas(): (manifest: Manifest) => string[] {
   };
 }
 
-/** Container ports may leave their protocol out; it is TCP then. */
+/** Container ports may omit their protocol; it is TCP then. */
 function hasKeysOnce(keys: string[], list: Record<string, unknown>[]): boolean {
   const seen = list.map((entry) =>
     JSON.stringify(keys.map((key) => entry[key] ?? (key === 'protocol' ? 'TCP' : null))),
@@ -147,12 +146,12 @@ function addCrd({ definitions, kinds }: Schemas, { spec }: Crd): void {
   }
 }
 
-/** The schema with closed objects, and with Kubernetes' own words said in JSON Schema's. */
+/** The schema with closed objects, and with Kubernetes' own keywords expressed in JSON Schema's. */
 function strict(schema: Schema, closed = true): Schema {
   const result: Schema = {};
   for (const [key, value] of Object.entries(schema)) {
     if (['description', 'example', 'x-kubernetes-validations'].includes(key)) continue;
-    // Go's flags within an expression are no JavaScript.
+    // Go's flags within an expression are invalid in JavaScript.
     if (key === 'pattern' && String(value).includes('(?i)')) continue;
     if (key === 'properties')
       result[key] = Object.fromEntries(
@@ -160,7 +159,7 @@ function strict(schema: Schema, closed = true): Schema {
       );
     else if (key === 'items' || (key === 'additionalProperties' && typeof value === 'object'))
       result[key] = strict(value as Schema, closed);
-    // A branch says something more about an object that was closed outside of it.
+    // A branch extends an object that was closed outside of it.
     else if (['allOf', 'anyOf', 'oneOf'].includes(key))
       result[key] = (value as Schema[]).map((branch) => strict(branch, false));
     else if (key === 'not') result[key] = strict(value as Schema, false);

@@ -8,7 +8,7 @@ import { say, step } from '../../../src/local/progress.ts';
 
 const exec = promisify(execFile);
 
-/** Tools built once stay here, so that a second run starts at once. */
+/** Built tools are kept here, so that a second run starts at once. */
 export const CACHE = resolve('node_modules/.cache/hookbay-tools');
 
 const HELM_MODULES = { 3: 'helm.sh/helm/v3/cmd/helm@v3.21.4', 4: 'helm.sh/helm/v4/cmd/helm@v4.2.4' };
@@ -20,7 +20,7 @@ export interface Helm {
   path: string;
 }
 
-/** Programs that the chart's tests run; what could not be had is missing, and `missing` says why. */
+/** Programs for the chart's tests; those that are unavailable are in `missing`, with the reason. */
 export interface Tools {
   helms: Helm[];
   /** Command line that builds a kustomization, without the folder. */
@@ -28,7 +28,7 @@ export interface Tools {
   missing: string[];
 }
 
-/** Looks on PATH first; what is not there is built from its Go module. */
+/** Searches PATH first; missing programs are built from their Go modules. */
 export async function findOrBuildTools(): Promise<Tools> {
   const missing: string[] = [];
   const obtain = async <T>(name: string, get: () => Promise<T>): Promise<T[]> => {
@@ -65,7 +65,7 @@ async function kustomizeCommand(): Promise<string[]> {
   return kubectl === undefined ? [await build('kustomize', KUSTOMIZE_MODULE), 'build'] : [kubectl, 'kustomize'];
 }
 
-/** @throws Error that says what is needed, or what Go said */
+/** @throws Error with the missing requirement, or the message of Go */
 async function build(name: string, module: string): Promise<string> {
   const folder = join(CACHE, name);
   const path = join(folder, name.replace(/-\d$/, ''));
@@ -77,9 +77,8 @@ async function build(name: string, module: string): Promise<string> {
 }
 
 /**
- * Downloads a Go module, and resolves with the folder that it is in.
- *
- * @throws Error that says what is needed, or what Go said
+ * Downloads a Go module, and resolves with its folder.
+ * @throws Error with the missing requirement, or the message of Go
  */
 export async function downloadModule(module: string): Promise<string> {
   await checkGo();
@@ -89,7 +88,7 @@ export async function downloadModule(module: string): Promise<string> {
 
 async function go(args: string[], env: Record<string, string> = {}): Promise<string> {
   try {
-    // Away from the project: a go.mod above it would have a say.
+    // Outside the project: a go.mod above it would take effect.
     const { stdout } = await exec('go', args, { cwd: tmpdir(), env: { ...process.env, ...env }, maxBuffer: 2 ** 26 });
     return stdout;
   } catch (error) {

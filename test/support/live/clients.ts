@@ -3,11 +3,11 @@ import type { SubscriptionAnswer } from '../../../src/api/live/subscriptions.ts'
 import type { LogEntry } from '../../../src/domain/log-entry.ts';
 import { closing } from '../environment.ts';
 
-/** A connected client and what it has got. */
+/** A connected client and the events that it received. */
 export interface LiveClient {
   socket: Socket;
   events: LogEntry[];
-  /** Close codes and reasons of the connections that it lost. */
+  /** Close codes and reasons of the connections that were closed. */
   closes: { code: number; reason: string }[];
   /** Messages of refused handshakes. */
   refusals: { message: string; data?: { error: string } }[];
@@ -15,7 +15,7 @@ export interface LiveClient {
   seqs(endpointId?: string): number[];
 }
 
-/** Starts connecting as the holder of a token; the socket is closed when the test is over. */
+/** Starts connecting as the holder of a token; the socket is closed after the test. */
 export function startClient(url: string, token: unknown, options: Parameters<typeof io>[1] = {}): LiveClient {
   const socket = io(url, {
     transports: ['websocket'],
@@ -48,7 +48,7 @@ export function startClient(url: string, token: unknown, options: Parameters<typ
   return client;
 }
 
-/** A client that is connected, at the first attempt or a later one, as an API that has just started may ask for. */
+/** A connected client, at the first attempt or a later one: an API that has just started may require that. */
 export async function connectClient(
   url: string,
   token: unknown,
@@ -65,7 +65,7 @@ export async function connectClient(
   return client;
 }
 
-/** A handshake that is refused; resolves with what the client was told. */
+/** A refused handshake; resolves with the error that the client received. */
 export async function refusedHandshake(
   url: string,
   token: unknown,
@@ -78,8 +78,8 @@ export async function refusedHandshake(
 }
 
 /**
- * Subscribes at each connection from here on, with what came last, as the README's client does; a connection that is
- * lost meanwhile is followed by another one.
+ * Subscribes at each connection from now on, with the result of `message`, as the README's client does; a lost
+ * connection is followed by another one.
  */
 export function catchUpOnConnect(client: LiveClient, endpointId: string): void {
   client.socket.on(

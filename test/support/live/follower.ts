@@ -3,15 +3,15 @@ import type { SubscriptionAnswer } from '../../../src/api/live/subscriptions.ts'
 import type { LogEntry } from '../../../src/domain/log-entry.ts';
 
 /**
- * A client as the README shows it: it follows endpoints, and after every interruption catches up from its last
+ * A client like that of the README: it subscribes to endpoints, and after every interruption catches up from its last
  * contiguous `seq`.
  */
 export interface Follower {
-  /** Every `seq` that it was shown, by endpoint. */
+  /** Every `seq` that it received, by endpoint. */
   seen: Map<string, Set<number>>;
-  /** Ids of entries of endpoints that it did not ask for. */
+  /** Ids of entries of endpoints that it did not subscribe to. */
   foreign: string[];
-  /** Milliseconds from a capture's arrival to its event, of events that came live. */
+  /** Milliseconds from a capture's arrival to its event, of live events. */
   latencies: number[];
   connects: number;
   isConnected(): boolean;
@@ -21,9 +21,9 @@ export interface Follower {
 export function startFollower(url: string, token: string, endpointIds: readonly string[]): Follower {
   const socket = io(url, { transports: ['websocket'], auth: { token }, forceNew: true });
   const seen = new Map(endpointIds.map((id) => [id, new Set<number>()]));
-  /** Up to here everything was seen. */
+  /** Every `seq` up to this one was received. */
   const last = new Map(endpointIds.map((id) => [id, 0]));
-  /** Up to here an endpoint was replayed; undefined while it is. */
+  /** An endpoint was replayed up to this `seq`; undefined during a replay. */
   const replayed = new Map<string, number | undefined>();
   const follower: Follower = {
     seen,
@@ -72,7 +72,7 @@ export function startFollower(url: string, token: string, endpointIds: readonly 
   return follower;
 }
 
-/** The value below which the given share of the values lies. */
+/** The value below which the given share of the values is. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;

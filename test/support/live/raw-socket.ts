@@ -1,23 +1,23 @@
 import { connect, type Socket } from 'node:net';
 import { closing, eventually } from '../environment.ts';
 
-/** A WebSocket that does only what a test tells it to: it answers neither a ping nor a close. */
+/** A WebSocket that a test controls completely: it answers neither a ping nor a close. */
 export interface RawLive {
   socket: Socket;
-  /** What the server sent: texts of its messages, and the code of its close. */
+  /** What the server sent: the texts of its messages, and the code of its close. */
   messages: string[];
   closeCode(): number | undefined;
-  /** Whether the server ended the connection under it. */
+  /** Whether the server closed the TCP connection. */
   isGone(): boolean;
   send(text: string): void;
   /** A frame of any kind; 1 is text, 9 a ping. */
   frame(opcode: number, payload: Buffer): Buffer;
 }
 
-/** Connects to `/socket.io/` and resolves with what the server said first. */
+/** Connects to `/socket.io/` and resolves with the first message of the server. */
 export async function connectRaw(url: string, query = ''): Promise<RawLive> {
   const { port } = new URL(url);
-  // Does not close when the server does.
+  // Stays open when the server closes its half.
   const socket = closing(
     connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true }),
     (open) => void open.destroy(),
@@ -61,7 +61,7 @@ export async function connectRaw(url: string, query = ''): Promise<RawLive> {
   };
 }
 
-/** The same with a handshake that is over. */
+/** The same after the handshake. */
 export async function connectRawAs(url: string, token: string): Promise<RawLive> {
   const live = await connectRaw(url);
   live.send(`40${JSON.stringify({ token })}`);
@@ -69,7 +69,7 @@ export async function connectRawAs(url: string, token: string): Promise<RawLive>
   return live;
 }
 
-/** Masked by nothing but zeroes, as a client's frames have to be masked. */
+/** Masked with zeroes, because a client's frames have to be masked. */
 function frame(opcode: number, payload: Buffer): Buffer {
   const length =
     payload.length < 126

@@ -8,11 +8,11 @@ import type { Fleet } from '../fleet.ts';
 export interface TrialOptions {
   sockets: number;
   users: number;
-  /** Receipts to wait for. */
+  /** Number of receipts to wait for. */
   captures: number;
-  /** What is done to the fleet, one after another, spread over the captures. */
+  /** Faults of the fleet, one after another, spread over the captures. */
   faults: ((fleet: Fleet) => Promise<void>)[];
-  /** Senders' connections, and what each waits after a receipt, in milliseconds. */
+  /** Connections of the senders, and the pause of each after a receipt, in milliseconds. */
   connections?: number;
   pauseMs?: number;
 }
@@ -22,14 +22,14 @@ export interface TrialResult {
   rows: number;
   /** Receipts without a row; always 0. */
   lost: number;
-  /** Rows that a socket of their owner was not shown, over all sockets. */
+  /** Rows that a socket of their owner did not receive, over all sockets. */
   missing: number;
-  /** Events that a socket should not have got. */
+  /** Events for a socket of another user. */
   foreign: number;
-  /** Pairs of a socket and a row of its own that it was shown. */
-  shown: number;
+  /** Pairs of a socket and a row of its own that it received. */
+  received: number;
   reconnects: number;
-  /** Arrival of a capture to a live event of it, in milliseconds. */
+  /** Milliseconds from the arrival of a capture to its live event. */
   latency: { p50: number; p99: number; count: number };
   captureP99: number;
 }
@@ -37,8 +37,8 @@ export interface TrialResult {
 const ENDPOINTS_OF_USER = 2;
 
 /**
- * Sockets of several users on all pods follow their endpoints while captures come in and things go wrong; then
- * everybody's books are compared with the rows.
+ * Sockets of several users on all pods follow their endpoints during captures and faults; afterwards the events of each
+ * socket are compared with the rows.
  */
 export async function runTrial(fleet: Fleet, options: TrialOptions): Promise<TrialResult> {
   const { sockets, users, captures, faults, connections = 16, pauseMs = 0 } = options;
@@ -84,7 +84,7 @@ export async function runTrial(fleet: Fleet, options: TrialOptions): Promise<Tri
       0,
     );
   const missing = (): number => followers.reduce((sum, one) => sum + missingOf(one), 0);
-  // What is not there after a while will not come: the result says so.
+  // An event that is still missing after this time will not come, and counts as missing.
   await eventually(() => missing() === 0, 60_000).catch(() => {});
 
   const stored = new Set(rows.map(({ id }) => bytesToId(id)));
@@ -106,7 +106,7 @@ export async function runTrial(fleet: Fleet, options: TrialOptions): Promise<Tri
         ),
       0,
     ),
-    shown: followers.reduce(
+    received: followers.reduce(
       (sum, { follower }) => sum + [...follower.seen.values()].reduce((n, set) => n + set.size, 0),
       0,
     ),
