@@ -18,13 +18,11 @@ import {
   type Setting,
 } from './environment.ts';
 
-/** The roles of a process; the first argument of the entry file. */
 export const ROLES = ['api', 'worker', 'migrate', 'token', 'dead-letters', 'healthcheck', 'local'] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface MysqlConfig extends MysqlAddress {
   tls: boolean;
-  /** Maximum number of connections of one process. */
   poolSize: number;
 }
 
@@ -37,18 +35,15 @@ export interface RedisConfig extends RedisAddress {
 export interface JwtConfig {
   /** HS256 key, at least 32 bytes. */
   secret: string;
-  /** PEM. */
   publicKey: string;
   jwksUrl: string;
   issuer: string;
   audience: string;
-  /** Claim that names the user's plan. */
   planClaim: string;
 }
 
 export interface LiveConfig {
   enabled: boolean;
-  /** Maximum number of sockets of one user on one process. */
   maxSocketsPerUser: number;
   /** Bytes that may wait for a socket's client to read them. */
   maxBufferedBytes: number;
@@ -86,7 +81,6 @@ export interface Config {
   workerConcurrency: number;
   /** Another worker takes a dead worker's jobs after about this time. */
   jobLockMs: number;
-  /** How long the role `migrate` waits for an unreachable database. */
   migrateWaitMs: number;
   /** How long an expired endpoint stays readable for its owner before it is removed. */
   expiredGraceHours: number;
@@ -100,10 +94,7 @@ type Env = Record<string, string | undefined>;
 /** Reads a setting; for an invalid one it records the problem and returns the fallback. */
 type Get = <T>(setting: Setting<T>, fallback: T) => T;
 
-/**
- * Reads every setting from the environment. An empty value counts as unset.
- * @throws MisconfigurationError that names each refused variable and its valid values
- */
+/** @throws MisconfigurationError that names each refused variable and its valid values */
 export function readConfig(env: Env, role: Role): Config {
   const problems: string[] = [];
   const get: Get = (setting, fallback) => {

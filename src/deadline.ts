@@ -9,10 +9,7 @@ export class OutcomeUnknown extends Error {
   readonly code = 'ETIMEDOUT';
 }
 
-/**
- * Waits for work, but not longer than `ms`. The work itself continues.
- * @throws DeadlineExceeded, or the error of the work
- */
+/** Throws DeadlineExceeded after `ms`, or the error of the work. The work itself continues. */
 export async function withDeadline<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {

@@ -2,12 +2,10 @@
 export interface GroupCommit<T, R> {
   /** Resolves with the item's own result, or rejects with the error of its flush. */
   submit(item: T): Promise<R>;
-  /** Resolves when nothing is waiting or in flight. */
   idle(): Promise<void>;
 }
 
 export interface GroupCommitOptions<T, R> {
-  /** Maximum number of items in one flush. */
   maxItems: number;
   /** Maximum number of bytes in one flush; a larger item is flushed alone. */
   maxBytes: number;

@@ -2,20 +2,14 @@ import { pino, type Logger } from 'pino';
 
 export type Log = Logger;
 
-/**
- * JSON lines on standard output. They never contain captured data, tokens or SQL texts: errors are logged by
- * `describeError`, which keeps class, code and a message without values.
- */
+/** Never log captured data, tokens or SQL texts: `describeError` keeps class, code and a message without values. */
 export function createLog(level: string, bindings: Record<string, unknown> = {}): Log {
   // Node's own stream: it writes the last line before the process exits, and reports a closed reader as an error that
   // can be handled. Pino's writer would retry without end at exit.
   return pino({ level, base: bindings, timestamp: pino.stdTimeFunctions.isoTime }, process.stdout);
 }
 
-/**
- * Libraries print warnings on the console (BullMQ about an eviction policy, ioredis about a forbidden INFO): these
- * become log lines, and errors lose their data.
- */
+/** Warnings of libraries (BullMQ on an eviction policy, ioredis on INFO) become log lines without data. */
 export function logConsole(log: Log): void {
   const write =
     (level: 'warn' | 'error') =>
@@ -44,10 +38,7 @@ export interface DescribedError {
   stack?: string;
 }
 
-/**
- * The parts of an error that a log may contain. MySQL quotes column values in its messages, so only code and state of a
- * database error are kept.
- */
+/** MySQL quotes column values in its messages, so only code and state of a database error are kept. */
 export function describeError(error: unknown): DescribedError {
   if (!(error instanceof Error)) return { type: typeof error };
   const { name, message, code, errno, sqlState, stack } = error as DriverError;
@@ -75,10 +66,7 @@ function framesOf(stack: string, message: string): string {
     .join('\n');
 }
 
-/**
- * Writes at most one line an interval, with the number of lines left out before it: an outage is one fault, not
- * thousands.
- */
+/** Writes at most one line an interval, with the number of lines left out before it. */
 export function atMostEvery<T>(ms: number, write: (value: T, leftOut: number) => void): (value: T) => void {
   let [next, leftOut] = [0, 0];
   return (value) => {

@@ -7,7 +7,6 @@ export interface Metrics {
   onScrape(read: () => void | Promise<void>): void;
   /** Registers the source of the state of the database's connection pool. */
   measureConnections(read: () => Record<'open' | 'idle' | 'waiting', number>): void;
-  /** All metrics as Prometheus text. */
   scrape(): Promise<string>;
 }
 

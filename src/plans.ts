@@ -10,11 +10,9 @@ const planSettings = z.strictObject({
   maxRequestSize: z.int().min(1).max(HARD_MAX_REQUEST_SIZE).nullable(),
   /** Captures a user may receive per UTC day over all endpoints; null = unlimited. */
   dailyRequests: count,
-  /** Endpoints a user may have at a time, permanent or not; null = unlimited. */
   endpoints: count,
   /** Permanent endpoints a user may have at a time; null = unlimited. */
   permanentEndpoints: count,
-  /** Whether endpoints may have an alias. */
   customAlias: z.boolean(),
   /** Days until an entry is removed; null = kept until deleted. */
   retentionDays: z.int().min(1).max(36_500).nullable(),
@@ -79,12 +77,10 @@ export function parsePlans(json: string | undefined): Plans {
   return plans;
 }
 
-/** Largest body that the plan accepts, in bytes. */
 export function maxRequestSize(plan: Plan): number {
   return plan.maxRequestSize ?? HARD_MAX_REQUEST_SIZE;
 }
 
-/** Largest body that any of the plans accepts, in bytes. */
 export function largestBody(plans: Plans): number {
   return Math.max(...[...plans.values()].map(maxRequestSize));
 }

@@ -1,15 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A loop that runs until it is stopped. */
 export interface Poll {
-  /** Resolves when the last call is over. */
   stop(): Promise<void>;
 }
 
-/**
- * Calls `work` repeatedly; it returns the pause before the next call in milliseconds, or `undefined` to end the loop.
- * `work` must not throw. The loop does not keep the process alive.
- */
+/** `work` returns the next pause in milliseconds, or `undefined` to end the loop; it must not throw. */
 export function poll(work: () => Promise<number | undefined>): Poll {
   const stopped = new AbortController();
   const running = run();

@@ -14,10 +14,8 @@ export const CAPTURE_OUTCOMES = [
 ] as const;
 export type CaptureOutcome = (typeof CAPTURE_OUTCOMES)[number];
 
-/** In seconds. */
 const RECEIPT_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 const MANAGEMENT_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
-/** In captures. */
 const BATCH_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 export interface ApiMetrics extends Metrics {

@@ -29,7 +29,6 @@ import { startLive, type Live } from './live/server.ts';
 import { createPlanMemory } from './auth/plan-memory.ts';
 import { createHttpServer } from './http/server.ts';
 
-/** Bodies of management requests that one process holds at most. */
 const MANAGEMENT_BODY_BYTES = 64 * 1024 * 1024;
 
 export interface RunningApi {

@@ -23,7 +23,6 @@ Exit code: 0 when it is done, 1 when a capture was refused again or an error occ
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 100_000;
 
-/** Dead letters that are queried, and logged, at a time. */
 const CHUNK = 500;
 
 /** The command's dependencies; `print` writes a line of the result, `say` a message for the operator. */

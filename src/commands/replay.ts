@@ -8,10 +8,7 @@ import { codeOf, isConnectionError, isRefusedData, isUnavailable, mayBeDataError
 const TRIES = 5;
 const PAUSE_MS = 100;
 
-/**
- * The outcome for a dead letter. `endpoint gone` also removes the letter; `not there` means that it was removed
- * meanwhile.
- */
+/** `endpoint gone` also removes the letter; `not there` means that it was removed meanwhile. */
 export type Replayed = 'stored' | 'stored before' | 'endpoint gone' | 'refused' | 'not there';
 
 /**
@@ -39,7 +36,6 @@ async function replay(connection: Connection, id: string): Promise<Replayed> {
   const count = (await lockEndpoints(connection, [endpointId])).get(endpointId);
   let outcome: Replayed = 'stored';
   if (count === undefined) outcome = 'endpoint gone';
-  // For example after a restored backup.
   else if (await isStored(connection, id)) outcome = 'stored before';
   else {
     try {

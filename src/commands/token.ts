@@ -5,10 +5,7 @@ import { UserError } from '../user-error.ts';
 
 const MAX_TOKEN_SECONDS = 365 * 86_400;
 
-/**
- * Creates a token for development and tests; in production tokens come from an identity provider.
- * @throws UserError that names the invalid argument
- */
+/** The token is for development and tests. Throws a UserError that names the invalid argument. */
 export function mintToken(config: Config, args: string[]): string {
   const values = tokenArguments(args);
   const ttl = /^(\d{1,9})([smhd])$/.exec(values.ttl);

@@ -15,10 +15,7 @@ export interface CaptureBatchJob {
   captures: EncodedCapture[];
 }
 
-/**
- * A captured request in JSON: `b` is the body as text; `b64` is Base64, for other bytes and for texts that grow in
- * JSON.
- */
+/** `b` is the body as text; `b64` is Base64, for other bytes and for texts that grow in JSON. */
 export interface EncodedCapture {
   id: string;
   endpoint: string;
@@ -44,10 +41,7 @@ export function encodeLarge(day: string, capture: CapturedRequest): CaptureBatch
   return { v: 2, day, captures: [describeCapture(capture)] };
 }
 
-/**
- * @param body of the capture in a job of version 2
- * @throws Error when this version does not know the job's
- */
+/** Jobs of version 2 need `body`. Throws an Error for a version that is unknown here. */
 export function decodeBatch(job: CaptureBatchJob, body?: Buffer): DecodedCapture[] {
   const [first] = job.captures;
   if (job.v === 2 && body !== undefined && first !== undefined)
@@ -66,10 +60,7 @@ function describeCapture({ id, endpointId, userId, method, target, rawHeaders, i
   return { id, endpoint: endpointId, user: userId, method, target, headers: rawHeaders, ip };
 }
 
-/**
- * Approximate bytes of a capture in a job: Base64 adds a third, JSON quoting a little; the constants cover names and
- * punctuation.
- */
+/** Approximate bytes in a job: Base64 adds a third; the constants cover quoting, names and punctuation. */
 export function encodedSize(capture: CapturedRequest): number {
   let headers = 0;
   for (const part of capture.rawHeaders) headers += part.length + 3;

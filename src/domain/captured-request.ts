@@ -17,7 +17,6 @@ export interface CapturedRequest {
 /** A captured request with its number in its endpoint's sequence. `body` may be a prefix of the `size` bytes. */
 export interface StoredRequest extends Omit<CapturedRequest, 'userId'> {
   seq: number;
-  /** Bytes of the whole body. */
   size: number;
   isUtf8: boolean;
 }

@@ -22,10 +22,7 @@ export const CLOSE = {
 
 export type CloseReason = keyof typeof CLOSE;
 
-/**
- * Room of all endpoints of a user. Hashed, so that all names have one length: the adapter treats a name of 20
- * characters as a socket's own room.
- */
+/** Hashed to one length, because the adapter treats a name of 20 characters as a socket's own room. */
 export function userRoom(userId: string): string {
   return `user:${createHash('sha256').update(userId).digest('hex')}`;
 }

@@ -25,10 +25,7 @@ export function checkPort(port: number): Promise<void> {
   });
 }
 
-/**
- * Makes the data directory and its parents, readable by its user alone.
- * @throws UserError when it is not writable
- */
+/** @throws UserError when it is not writable */
 export function makeDataDir(dataDir: string): void {
   // Node's recursive mkdir hangs in some places, for example /proc.
   let existing = dataDir;
@@ -47,10 +44,7 @@ export function makeDataDir(dataDir: string): void {
   }
 }
 
-/**
- * Connects to the database and Redis once, so that a wrong address or password is reported at once.
- * @throws UserError that names the setting
- */
+/** @throws UserError that names the setting with a wrong address or password */
 export async function checkStores(
   { mysql, redis }: { mysql: MysqlConfig; redis: RedisConfig },
   db: Database,

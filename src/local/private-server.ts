@@ -34,7 +34,6 @@ export function readOrMakeSecrets(dataDir: string): Secrets {
   return secrets;
 }
 
-/** A port on loopback that is not in use. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

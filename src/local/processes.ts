@@ -16,9 +16,7 @@ interface KnownProcess {
 }
 
 export interface ProcessRegistry {
-  /**
-   * Starts a program in a process group of its own, so that Ctrl-C only reaches the launcher, which stops it in order.
-   */
+  /** The program gets a process group, so that Ctrl-C only reaches the launcher, which stops it in order. */
   start(
     name: string,
     command: string,
@@ -29,10 +27,7 @@ export interface ProcessRegistry {
   release(): void;
 }
 
-/**
- * Claims a data directory. Stops the processes of a launcher that was killed first.
- * @throws UserError when another launcher is running on it
- */
+/** Stops what a killed launcher left. Throws a UserError when another launcher is running on the directory. */
 export async function claimDataDir(dataDir: string): Promise<ProcessRegistry> {
   const file = join(dataDir, 'processes.json');
   const left = readKnown(file).filter(({ pid, born }) => startTimeOf(pid) === born);
@@ -105,7 +100,6 @@ function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** Parent of a process, where the system provides it (Linux). */
 export function parentOf(pid: number): number | undefined {
   const field = statOf(pid)?.[1];
   return field === undefined ? undefined : Number(field);

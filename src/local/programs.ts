@@ -7,22 +7,15 @@ import { step } from './progress.ts';
 /** Folders of servers that may not be on the PATH. */
 const MORE_FOLDERS = ['/usr/sbin', '/usr/local/sbin', '/usr/local/bin', '/opt/homebrew/bin', '/usr/libexec'];
 
-/**
- * Debian's packages of the servers only: `mariadb-server` and `redis-server` would also start services on the standard
- * ports.
- */
+/** Servers only: `mariadb-server` and `redis-server` would also start services on the standard ports. */
 const DEBIAN_PACKAGES = ['mariadb-server-core', 'mariadb-client-core', 'redis-tools'];
 
-/** Executables of the database and of Redis. */
 export interface Programs {
   database: string;
   redis: string;
 }
 
-/**
- * Finds a database server and a Redis; installs missing ones with apt where that is available.
- * @throws UserError with the command to run, or another way
- */
+/** @throws UserError with the command to run, where apt cannot install the missing ones */
 export async function findOrInstallPrograms(): Promise<Programs> {
   const found = findPrograms();
   if (found !== undefined) return found;

@@ -5,11 +5,9 @@ import { isForbidden } from '../redis/connections.ts';
 import type { Database } from '../store/database.ts';
 import { isUnavailable } from '../store/sql-errors.ts';
 
-/** A setting of a shared store on which receipts depend. */
 interface Requirement {
   name: string;
   must: string;
-  /** The consequence of another value. */
   lost: string;
 }
 

@@ -2,10 +2,7 @@ import { get } from 'node:http';
 
 const TIMEOUT_MS = 3_000;
 
-/**
- * Queries a process on this machine by its internal port; resolves with the problem, if there is one. Not by `fetch`,
- * which takes longer to load than the request, and refuses some ports.
- */
+/** Does not use `fetch`, which takes longer to load than the request, and refuses some ports. */
 export function findProblem(internalPort: number, path: '/livez' | '/readyz'): Promise<string | undefined> {
   const url = `http://127.0.0.1:${internalPort}${path}`;
   return new Promise((resolve) => {

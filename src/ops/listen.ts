@@ -1,9 +1,6 @@
 import type { Server } from 'node:http';
 
-/**
- * Listens; resolves with the port (chosen by the system when `port` is 0).
- * @throws Error with code EADDRINUSE when the port is in use
- */
+/** Resolves with the port. Throws an Error with code EADDRINUSE when the port is in use. */
 export function listen(server: Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);

@@ -1,10 +1,8 @@
 import { createServer, type Server } from 'node:http';
 
-/** The state of a process for its orchestrator; set by the role, read by the probes. */
 export interface Health {
   /** Why no work should be sent here; empty when the process is ready. */
   notReady(): string[];
-  /** All metrics, as Prometheus text. */
   scrape(): Promise<string>;
 }
 

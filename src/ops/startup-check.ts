@@ -11,7 +11,6 @@ const RETRY_MS = 200;
 export interface StartupCheck {
   /** What is still missing; empty after the check has passed. */
   missing(): string[];
-  /** Resolves when the check has passed. */
   passed: Promise<void>;
   stop(): void;
 }
@@ -29,10 +28,7 @@ export interface StartupCheckOptions {
   log: Log;
 }
 
-/**
- * Checks Redis and the schema until both pass, and then never again: a later outage is handled by each request, and
- * must not take the whole fleet out of service.
- */
+/** Checks until Redis and the schema pass, then never again: an outage must not take the fleet out of service. */
 export function startStartupCheck({
   db,
   pingRedis,

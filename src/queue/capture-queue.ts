@@ -8,9 +8,7 @@ import { redisKeys } from '../redis/keys.ts';
 export const CAPTURE_QUEUES = ['capture', 'capture-large'] as const;
 export type CaptureQueueName = (typeof CAPTURE_QUEUES)[number];
 
-/**
- * A job fails only by its own fault (outages are waited out inside it): it is tried for about ten minutes, then kept.
- */
+/** A job fails only by its own fault: it is tried for about ten minutes, then kept. */
 const JOB_OPTIONS: JobsOptions = {
   attempts: 25,
   backoff: { type: 'capped' },
@@ -63,10 +61,7 @@ export async function findQueued(queues: CaptureQueues, redis: Redis, batchIds: 
   return batchIds.filter((_id, i) => (found[i] ?? 0) > 0);
 }
 
-/**
- * Adds captures to Redis as one job; they are stored durably when this resolves.
- * @throws when Redis refused them, was unreachable, or did not answer in time (they may be stored in the last case)
- */
+/** @throws when Redis refused them, was unreachable, or did not answer in time (then they may be stored) */
 export async function enqueueCaptures(queue: CaptureQueue, batch: EnqueuedBatch): Promise<void> {
   await queue.add('batch', encodeBatch(batch.day, batch.captures), { jobId: batch.id });
 }

@@ -27,10 +27,7 @@ export function createInFlightWait(queues: CaptureQueues): () => Promise<number>
   };
 }
 
-/**
- * Ids of the jobs that are not done, read from each queue in one script. Where there are too many, the oldest: callers
- * wait for these, not for later ones.
- */
+/** Reads the oldest ids where there are too many: callers wait for these, not for later ones. */
 async function inFlight(queues: CaptureQueues): Promise<Set<string>> {
   const lists = await Promise.all(
     CAPTURE_QUEUES.map((name) => queues[name].getRanges(['wait', 'active', 'delayed'], 0, IN_FLIGHT_MAX_BATCHES, true)),

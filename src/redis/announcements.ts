@@ -10,9 +10,7 @@ export async function announce(redis: Redis, prefix: string, keys: readonly stri
   await redis.publish(redisKeys(prefix).announcements, JSON.stringify(keys));
 }
 
-/**
- * The keys of an announcement; undefined for one of an earlier version, which names none: any value may have changed.
- */
+/** Undefined for an announcement of an earlier version, which names no keys: any value may have changed. */
 export function announcedKeys(message: string): string[] | undefined {
   if (!message.startsWith('[')) return undefined;
   try {
@@ -23,15 +21,11 @@ export function announcedKeys(message: string): string[] | undefined {
 }
 
 export interface Stop {
-  /** Distinguishes this tombstone from others. */
   mark?: string;
   seconds?: number;
 }
 
-/**
- * Stops captures of an endpoint on all pods, before its row is removed. Returns whether they had not been stopped
- * before.
- */
+/** To be called before the row is removed. Returns whether captures had not been stopped before. */
 export async function stopCaptures(
   redis: Redis,
   prefix: string,

@@ -88,10 +88,7 @@ export function tlsOptions({ tls, host }: Pick<RedisConfig, 'tls' | 'host'>): Pi
   return tls ? { tls: isIP(host) === 0 ? { servername: host } : {} } : {};
 }
 
-/**
- * Whether a command certainly had no effect: Redis answered with an error, or the command was never sent. After a
- * time-out or a lost connection the outcome is unknown.
- */
+/** Whether a command certainly had no effect; after a time-out or a lost connection the outcome is unknown. */
 export function wasRefused(error: unknown): boolean {
   return error instanceof Error && (error.name === 'ReplyError' || error.message.startsWith("Stream isn't writeable"));
 }

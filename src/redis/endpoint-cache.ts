@@ -23,16 +23,12 @@ const UNCERTAIN_MS = 5_000;
 /** An expired endpoint stays in Redis for this time, so captures get their 410 without a look-up. */
 const KEEP_AFTER_EXPIRY_MS = 48 * HOUR_MS;
 
-/** An endpoint for the capture path. */
 export interface CachedTarget extends CachedEndpoint {
   plan: string;
 }
 
 export interface EndpointCache {
-  /**
-   * The endpoint behind `/h/<key>`: from this process, otherwise Redis, otherwise the database.
-   * @throws when Redis is unreachable, or when Redis has no copy and the database is unreachable
-   */
+  /** @throws when Redis is unreachable, or when it has no copy and the database is unreachable */
   find(key: string): Promise<CachedTarget | undefined>;
   /** Announces a new endpoint to all pods. A failure is harmless: look-ups find the endpoint in the database. */
   created(target: NewTarget, alias: string | null): Promise<void>;
@@ -57,7 +53,6 @@ export type NewTarget = Pick<CaptureTarget, 'id' | 'userId' | 'expiresAt'>;
 
 export interface EndpointCacheOptions extends EndpointCopiesOptions {
   redis: Redis;
-  /** By id or alias. */
   findInDatabase: (key: string) => Promise<CaptureTarget | undefined>;
 }
 

@@ -1,7 +1,4 @@
-/**
- * Every key and channel of an installation begins with its prefix, so that several can share one Redis. Keys with a
- * hash tag (`{prefix}`) are in one Redis Cluster slot, because one script uses several of them.
- */
+/** Keys with a hash tag (`{prefix}`) are in one Redis Cluster slot, because one script uses several of them. */
 export interface RedisKeys {
   endpoint: (id: string) => string;
   alias: (alias: string) => string;
@@ -13,13 +10,9 @@ export interface RedisKeys {
   quotaPending: string;
   quotaSince: string;
   quotaOfUser: (userId: string) => string;
-  /** Prefix of BullMQ's keys. */
   queues: string;
-  /** The body of a large capture, by its batch. */
   largeBody: (batchId: string) => string;
-  /** Prefix of the keys of a rate limit. */
   rateLimit: (policy: string) => string;
-  /** Prefix of the channels of live events. */
   live: string;
   ballast: string;
   metricsLease: string;

@@ -8,9 +8,7 @@ const TTL_MS = 10_000;
 const RENEW_MS = 3_000;
 const ANSWER_MS = 2_000;
 
-/**
- * Acquires or extends the lease; a lost answer is repaired by the next call. KEYS: lease. ARGV: token, milliseconds.
- */
+/** A lost answer is repaired by the next call. KEYS: lease. ARGV: token, milliseconds. */
 const HOLD = `
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
@@ -19,7 +17,6 @@ return 0`;
 /** Deletes the lease only while the token is ours. KEYS: lease. ARGV: token. */
 const RELEASE = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
 
-/** A lease that at most one process holds at a time. */
 export interface Lease {
   held(): boolean;
   /** Releases the lease, so that another process acquires it within seconds. */

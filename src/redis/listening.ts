@@ -5,10 +5,7 @@ import { isForbidden } from './connections.ts';
 export interface Listening {
   /** Whether published messages reach this process now. */
   isUp(): boolean;
-  /**
-   * Resolves when every subscription so far is confirmed: Redis answers in order.
-   * @throws when Redis does not answer in time, or forbids subscribing
-   */
+  /** Resolves when all subscriptions so far are confirmed. Throws when Redis is unreachable, or forbids subscribing. */
   settled(): Promise<void>;
   stop(): void;
 }
@@ -23,7 +20,6 @@ export interface ListeningOptions {
   onUp?: () => void;
   /** Messages that are published from now on may be lost to this process. */
   onInterrupted: () => void;
-  /** Redis forbids subscribing. */
   onForbidden?: (error: unknown) => void;
 }
 

@@ -4,16 +4,12 @@ import { describeError, type Log } from '../log.ts';
 import { redisKeys } from './keys.ts';
 import { watchListening, type Listening } from './listening.ts';
 
-/** The `adapter` of a Socket.IO server. */
 type LiveAdapter = ReturnType<typeof createShardedAdapter>;
 
 const HEARTBEAT_MS = 5_000;
 const HEARTBEAT_TIMEOUT_MS = 3_000;
 
-/**
- * The adapter of a process with sockets: each room has a Redis channel, to which only processes with its members
- * subscribe.
- */
+/** Each room has a Redis channel, to which only processes with its members subscribe. */
 export function liveAdapter(publisher: Redis, subscriber: Redis, prefix: string): LiveAdapter {
   return createShardedAdapter(publisher, subscriber, { channelPrefix: redisKeys(prefix).live });
 }

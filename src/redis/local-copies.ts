@@ -1,13 +1,9 @@
 import { LRUCache } from 'lru-cache';
 
-/**
- * A process's own copies of values in Redis. An announcement of a key drops its copy, and keeps loads that began
- * earlier from storing theirs.
- */
+/** An announcement of a key drops its copy, and keeps loads that began earlier from storing theirs. */
 export interface LocalCopies<V extends {}> {
   /** The copy, if there is one. */
   peek(key: string): V | undefined;
-  /** The copy, otherwise the result of `load`. */
   read(key: string, load: () => Promise<V | undefined>): Promise<V | undefined>;
   drop(key: string): void;
   clear(): void;

@@ -15,7 +15,6 @@ const RESUME_PERCENT_BELOW = 10;
 export interface MemoryWatch extends Poll {
   /** Redis' memory in use as a share of its `maxmemory`; 0 when that is unlimited or not known yet. */
   ratio(): number;
-  /** Whether captures have to be refused. */
   refusing(): boolean;
 }
 

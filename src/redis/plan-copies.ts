@@ -54,15 +54,12 @@ export async function fillPlan(redis: Redis, prefix: string, userId: string, pla
   await redis.eval(FILL, 2, ...planKeys(prefix, userId), plan);
 }
 
-/** A user and its plan in the database. */
 export interface UserPlan {
   userId: string;
   plan: string;
 }
 
-/**
- * Removes copies that differ from the database, so that it is queried again, and announces that. Returns their users.
- */
+/** Removes copies that differ from the database, and announces that. Returns their users. */
 export async function removeWrongPlans(redis: Redis, prefix: string, users: readonly UserPlan[]): Promise<Set<string>> {
   if (users.length === 0) return new Set();
   const keys = redisKeys(prefix);

@@ -7,7 +7,6 @@ import { withScripts } from './quota-scripts.ts';
 const PENDING_MS = 60_000;
 const RECONCILE_CHUNK = 500;
 
-/** Maximum number of settled reservations that one call clears. */
 const SETTLE_CHUNK = 1_000;
 
 /** The captures of one user in a batch (each user once); `cap` null = unlimited. */

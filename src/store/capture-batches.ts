@@ -4,20 +4,14 @@ import { bytesToId, idToBytes } from '../domain/ids.ts';
 import type { Connection } from './database.ts';
 import { userKey } from './users.ts';
 
-/*
- * The statements of the worker's transaction. Inserts are prepared: bodies are sent as bytes, and a few fixed sizes
- * keep the number of statements small.
- */
+/* Inserts are prepared: bodies are sent as bytes, and a few fixed sizes keep the number of statements small. */
 
-/** A capture with its number in its endpoint's sequence. */
 export interface NumberedCapture extends DecodedCapture {
   seq: number;
 }
 
-/** Numbers of rows in one INSERT; larger batches take several. */
 const INSERT_SIZES = [64, 16, 4, 1] as const;
 
-/** Maximum number of bytes in one INSERT, unless a single row is larger. */
 const INSERT_MAX_BYTES = 4 * 1024 * 1024;
 
 const ROW = '(?,?,?,?,?,?,?,?,?,?)';
@@ -52,10 +46,7 @@ export async function isStored(connection: Connection, id: string): Promise<bool
   return rows.length > 0;
 }
 
-/**
- * Locks the endpoints in key order until the transaction ends, and returns how many captures each has had; deleted
- * endpoints are missing.
- */
+/** Locks in key order, until the transaction ends. Returns how many captures each has had; deleted ones are missing. */
 export async function lockEndpoints(
   connection: Connection,
   endpointIds: readonly string[],

@@ -106,10 +106,7 @@ function poolState(pool: Pool): ReturnType<Database['connections']> {
   return { open: all.length, idle: free.length, waiting: queue.length };
 }
 
-/**
- * Runs `work` in a transaction on a connection of its own; any error rolls all of it back.
- * @throws the error of `work`, or the driver's error when the outcome of the commit is unknown
- */
+/** Rolls back after any error. Throws the error of `work`, or the driver's when the outcome is unknown. */
 export async function inTransaction<T>(pool: Pool, work: (connection: Connection) => Promise<T>): Promise<T> {
   const connection = await pool.getConnection();
   try {

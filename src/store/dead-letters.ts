@@ -5,7 +5,6 @@ import { bytesToId, idToBytes } from '../domain/ids.ts';
 import type { Connection } from './database.ts';
 import { userKey } from './users.ts';
 
-/** A capture that the database refused, with the driver's error code. */
 export interface RefusedCapture {
   capture: DecodedCapture;
   batchId: string;

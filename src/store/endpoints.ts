@@ -32,7 +32,6 @@ export interface NewEndpoint {
 /** The alias (which is the message) is taken. */
 export class AliasTaken extends Error {}
 
-/** The user has as many as the plan allows. */
 export class TooManyEndpoints extends Error {
   readonly max: number;
   readonly held: number;
@@ -46,7 +45,6 @@ export class TooManyEndpoints extends Error {
   }
 }
 
-/** The fields of an endpoint that the capture path needs. */
 export interface CaptureTarget {
   id: string;
   userId: string;
@@ -54,10 +52,7 @@ export interface CaptureTarget {
   expiresAt: Date | null;
 }
 
-/**
- * Creates an endpoint. The user's row is locked until the commit, so that concurrent creates cannot exceed the plan.
- * @throws TooManyEndpoints, AliasTaken
- */
+/** Locks the user's row, so concurrent creates cannot exceed the plan. Throws TooManyEndpoints or AliasTaken. */
 export async function insertEndpoint(db: Knex, endpoint: NewEndpoint): Promise<Endpoint> {
   const { id, userId, alias, permanent, expiresAt, now, plan } = endpoint;
   const row: EndpointRow = {
@@ -197,10 +192,7 @@ export async function removeEndpoint(db: Knex, userId: string, id: string, now: 
   }
 }
 
-/**
- * The endpoints behind public URLs, by id or alias, with their owners' plans. One statement answers many look-ups, so
- * that scans of random addresses do not occupy the connections.
- */
+/** One statement answers many look-ups, so that scans of random addresses do not occupy the connections. */
 export async function findCaptureTargets(db: Knex, keys: readonly string[]): Promise<Map<string, CaptureTarget>> {
   const [ids, aliases] = [keys.filter(isUuid), keys.filter((key) => !isUuid(key))];
   const byId = ids.length === 0 ? [] : await targetRows(db).whereIn('endpoints.id', ids.map(idToBytes));

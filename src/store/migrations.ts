@@ -77,10 +77,7 @@ export async function pendingMigrations(db: Database): Promise<string[]> {
   return MIGRATIONS.map(({ name }) => name).filter((name) => !done.has(name));
 }
 
-/**
- * Checks that the largest request fits into one packet to the database.
- * @throws MisconfigurationError that names the settings to change
- */
+/** @throws MisconfigurationError when the largest request does not fit into one packet to the database */
 export async function checkPacketSize(db: Database, largestBody: number): Promise<void> {
   const [rows] = await db.pool.query('SELECT @@max_allowed_packet AS bytes');
   const bytes = Number((rows as { bytes: number }[])[0]?.bytes);

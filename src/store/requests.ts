@@ -7,7 +7,6 @@ import { userKey } from './users.ts';
 export interface Page {
   limit: number;
   offset: number;
-  /** Only entries older than this id (keyset paging). */
   before?: string;
 }
 
@@ -132,10 +131,7 @@ export async function countHidden(db: Knex, reader: Reader, endpointId: string):
   return Number(hidden?.n);
 }
 
-/**
- * Deletes a user's entries with these ids, and returns how many there were. Locks the endpoints first and in key order,
- * as the worker does, to avoid deadlocks.
- */
+/** Locks the endpoints first, in the worker's order, to avoid deadlocks. Returns the number of entries. */
 export async function removeRequests(db: Knex, userId: string, ids: string[]): Promise<number> {
   const keys = ids.map(idToBytes);
   const found = await ownedBy(db, userId)

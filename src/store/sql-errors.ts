@@ -1,4 +1,3 @@
-/** The fields of a mysql2 error that classify it. */
 interface SqlError extends Error {
   code?: string;
   errno?: number;
@@ -39,20 +38,14 @@ export function isDuplicateKey(error: unknown): boolean {
   return asSqlError(error)?.errno === DUPLICATE_KEY;
 }
 
-/**
- * Whether the database refused the data itself, so repeating is pointless: SQLSTATE classes 22 (data exception), 23
- * (constraint), 44 and 45 (raised by a trigger).
- */
+/** Covers SQLSTATE classes 22 (data exception), 23 (constraint), 44 and 45 (trigger): repeating is pointless. */
 export function isRefusedData(error: unknown): boolean {
   const sqlError = asSqlError(error);
   if (sqlError?.sqlState === undefined || UNAVAILABLE_ERRNOS.has(sqlError.errno ?? 0)) return false;
   return /^(22|23|44|45)/.test(sqlError.sqlState) || REFUSED_VALUE_ERRNOS.has(sqlError.errno ?? 0);
 }
 
-/**
- * Whether the cause of a failure is unclear: when it persists, it is the data. A wrong schema or account (class 42)
- * never is.
- */
+/** An unclear error that persists is the data's fault. A wrong schema or account (class 42) never is. */
 export function mayBeDataError(error: unknown): boolean {
   const sqlError = asSqlError(error);
   return (
@@ -71,10 +64,7 @@ export function isConnectionError(error: unknown): boolean {
   );
 }
 
-/**
- * Whether the server refuses the account, its rights, the database's name or the protocol: only an operator can fix
- * that.
- */
+/** The account, its rights, the database's name or the protocol is refused: only an operator can fix that. */
 export function isRefusedAccess(error: unknown): boolean {
   const { code, errno } = asSqlError(error) ?? {};
   return REFUSED_ACCESS_ERRNOS.has(errno ?? 0) || code === 'HANDSHAKE_NO_SSL_SUPPORT' || code === 'HANDSHAKE_SSL_ERROR';
@@ -98,10 +88,7 @@ export function isDatabaseError(error: unknown): boolean {
   return asSqlError(error) !== undefined;
 }
 
-/**
- * Node's codes of failed connections, where mysql2 does not mark the error as fatal. Each is listed, because Node's
- * codes for other faults (an aborted upload, a missing file, a wrong argument) have the same form.
- */
+/** Listed one by one, because Node's codes for other faults (a missing file, a wrong argument) have the same form. */
 const CONNECTION_CODES = new Set([
   'EAI_AGAIN',
   'EAI_FAIL',

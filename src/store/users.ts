@@ -1,6 +1,5 @@
 import type { Knex } from 'knex';
 
-/** Saves the plan that a user's token named; creates a new user. */
 export async function savePlan(db: Knex, userId: string, plan: string, now: Date): Promise<void> {
   await db('users')
     .insert({ id: userKey(userId), plan, created_at: now, updated_at: now })

@@ -10,7 +10,6 @@ import { findSequence, type NumberedCapture } from '../store/capture-batches.ts'
 import { createTurns } from '../turns.ts';
 import type { Persisted } from './persist.ts';
 
-/** Publishes stored captures as live events. */
 export interface Broadcaster {
   /**
    * Resolves with the number of events when Redis has received them all, however long it is unreachable. The job is

@@ -16,7 +16,6 @@ import { createOrphanStop } from './orphans.ts';
 import { Stopping } from './patience.ts';
 import { persistBatches, type Persisted } from './persist.ts';
 
-/** Pause before a job returns to the queue because the database is unreachable. */
 const UNAVAILABLE_PAUSE_MS = 1_000;
 
 const JOB_BACKOFF_CAP_MS = 30_000;
@@ -29,7 +28,6 @@ export interface CaptureWorker {
   close(): Promise<void>;
 }
 
-/** Options that the workers of all queues share. */
 export interface QueueWorkerOptions {
   queueWorker: Pick<
     BullWorkerOptions,
@@ -41,9 +39,7 @@ export interface CaptureWorkerOptions extends QueueWorkerOptions {
   db: Database;
   redis: Redis;
   redisPrefix: string;
-  /** Maximum number of jobs that run at the same time. */
   concurrency: number;
-  /** Publishes stored captures as live events. */
   broadcast: (persisted: Persisted) => Promise<unknown>;
   metrics: WorkerMetrics;
   log: Log;

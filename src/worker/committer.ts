@@ -9,10 +9,7 @@ const TRANSACTION_MAX_BYTES = 4 * 1024 * 1024;
 const OVERLAPPING_TRANSACTIONS = 2;
 
 export interface Committer {
-  /**
-   * Resolves when the batch is stored and its events are published, however long the database is unreachable.
-   * @throws Stopping after `stop`; otherwise an error that this batch itself causes
-   */
+  /** @throws Stopping after `stop`; otherwise an error that this batch itself causes */
   commit(batch: CaptureBatch): Promise<void>;
   /** Stops waiting for an unreachable database. Running transactions are finished. */
   stop(): void;
@@ -21,11 +18,9 @@ export interface Committer {
 export interface CommitterOptions extends Omit<RetryOptions, 'stopping'> {
   /** With `lastResort` an unclear error is treated as the fault of a row. */
   persist: (batches: CaptureBatch[], lastResort: boolean) => Promise<Persisted>;
-  /** Publishes stored captures as live events. */
   broadcast: (persisted: Persisted) => Promise<unknown>;
 }
 
-/** The error of a batch. */
 interface Failure {
   error: unknown;
 }

@@ -3,7 +3,6 @@ import type { WorkerMetrics } from './metrics.ts';
 import type { Persisted } from './persist.ts';
 
 export interface OrphanOptions {
-  /** Returns whether captures had not been stopped before. */
   stopCaptures: (endpointId: string) => Promise<boolean>;
   metrics: WorkerMetrics;
   log: Log;

@@ -4,9 +4,7 @@ import { describeError, type Log } from '../log.ts';
 const FIRST_BACKOFF_MS = 50;
 const MAX_BACKOFF_MS = 2_000;
 
-/**
- * After this many tries in a row an unclear error is treated as the fault of a row, so that it blocks no other jobs.
- */
+/** An unclear error is treated as the fault of a row after so many tries in a row. */
 const UNCLEAR_TRIES = 5;
 
 /** The worker stops before this work is done: its jobs return to the queue. */
@@ -15,7 +13,6 @@ export class Stopping extends Error {}
 export interface RetryOptions {
   /** Whether the database is unreachable or busy, so waiting helps. */
   isOutage: (error: unknown) => boolean;
-  /** Whether an error that repeats is the fault of a row. */
   mayBeDataError: (error: unknown) => boolean;
   stopping: AbortSignal;
   log: Log;

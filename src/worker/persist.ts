@@ -17,12 +17,10 @@ import { codeOf, isDuplicateKey, isRefusedData } from '../store/sql-errors.ts';
 /** The captures of one job; `id` is the job's and identifies all its runs. */
 export interface CaptureBatch {
   id: string;
-  /** UTC day that the captures count for. */
   day: string;
   captures: readonly DecodedCapture[];
 }
 
-/** The outcome for the captures of batches. */
 export interface Persisted {
   stored: NumberedCapture[];
   refused: RefusedCapture[];

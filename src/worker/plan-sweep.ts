@@ -14,10 +14,7 @@ export interface PlanSweepOptions {
   isOver: () => boolean;
 }
 
-/**
- * Compares plans in the database with their copies in Redis, some users at a time, in key order. Returns how many were
- * wrong.
- */
+/** Compares some users at a time, in key order. Returns how many copies were wrong. */
 export async function sweepPlans({ db, removeWrong, cursor, isOver }: PlanSweepOptions): Promise<number> {
   let last = (await cursor.read()) ?? Buffer.alloc(0);
   let wrong = 0;

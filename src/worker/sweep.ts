@@ -17,7 +17,6 @@ import {
   type OldestEntry,
 } from '../store/retention.ts';
 
-/** Maximum number of rows that one statement deletes. */
 const CHUNK_ROWS = 1_000;
 const ENDPOINTS_AT_ONCE = 200;
 const REST_FACTOR = 3;
@@ -32,9 +31,7 @@ export interface SweepOptions {
   plans: Plans;
   /** Unix milliseconds. */
   now: number;
-  /** How long an expired endpoint stays readable, in milliseconds. */
   expiredGraceMs: number;
-  /** Stops captures of an endpoint on all pods, before its row is removed. */
   stopCaptures: (endpointId: string) => Promise<void>;
   /** Finds users whose plan in Redis differed from the database's; from now on the latter holds. */
   findDisputed: (users: UserPlan[]) => Promise<Set<string>>;
@@ -42,20 +39,14 @@ export interface SweepOptions {
   findQueued: (batchIds: string[]) => Promise<string[]>;
   /** Where the last sweep ran out of time, as the key of an endpoint; kept between sweeps. */
   cursor: { read: () => Promise<Buffer | undefined>; write: (endpointId: Buffer | undefined) => Promise<void> };
-  /** Called between chunks; the next sweep continues. */
   isOver: () => boolean;
 }
 
 export interface SweepResult {
-  /** Expired endpoints that were removed. */
   expired: number;
-  /** Entries of deleted endpoints that were removed. */
   purged: number;
-  /** Entries past their plan's retention that were removed. */
   retired: number;
-  /** Ledger rows that were removed. */
   pruned: number;
-  /** Whether nothing is left to do. */
   done: boolean;
 }
 

@@ -71,7 +71,7 @@ chartSuite('values reach the processes', () => {
   });
 
   test.each(['bundled.yaml', 'given-values.yaml', 'everything.yaml'])(
-    'the processes take what %s says',
+    'the processes accept the settings of %s',
     async (file) => {
       const manifests = await render(newestHelm(), { file });
       const read = (role: 'api' | 'worker' | 'migrate', kind: string, ending: string): unknown =>

@@ -60,7 +60,7 @@ test.each([
   [50, 3_000_000],
   [20, 8_000_000],
 ])(
-  '%d bodies of %d bytes at once are all kept by one idle process, and small captures go on beside them',
+  '%d bodies of %d bytes at once are all stored by one idle process, and small captures continue meanwhile',
   async (count, bytes) => {
     // A busy machine may be too slow for one burst, but not for each of them.
     await eventually(() => burst(count, bytes));

@@ -129,7 +129,7 @@ test.each([
   ['Redis', 2],
   ['api', 3],
   ['worker', 4],
-] as const)('when the %s ends by itself it says so and stops the rest', async (name, index) => {
+] as const)('when the %s exits unexpectedly it reports that and stops the rest', async (name, index) => {
   const dataDir = newDataDir();
   const started = await npmStart(dataDir, await freePort());
   const pids = processesOf(dataDir);

@@ -117,7 +117,7 @@ describe('a faulty request is answered in JSON, and never with 5xx', () => {
   });
 
   test.each(['POST /api/endpoints', 'POST /api/verify-signature', 'DELETE /api/requests'])(
-    'a broken-off body of %s is logged and counted as its sender’s',
+    'an interrupted body of %s is logged and counted as its sender’s fault',
     async (route) => {
       const before = await serverErrors();
       const json = JSON.stringify({ text: 'x'.repeat(1_000) });

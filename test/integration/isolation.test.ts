@@ -22,7 +22,7 @@ const PAIRS = [
 ] as const;
 
 test.each(PAIRS)(
-  "%j has nothing of what %j has [Unknown, malformed or another owner's id on any management route]",
+  "%j has no access to anything of %j [Unknown, malformed or another owner's id on any management route]",
   async (ownerId, strangerId) => {
     const owner = client(url, mintToken(ownerId));
     const stranger = client(url, mintToken(strangerId));

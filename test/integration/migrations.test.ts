@@ -195,7 +195,7 @@ test.each([
     /ECONNREFUSED/,
   ],
 ])(
-  '%s ends "migrate" with the code for what does not pass by itself, or for what may: %j → %i',
+  '%s ends "migrate" with the code for a permanent or a temporary fault: %j → %i',
   async (_what, extra, code, message) => {
     expect(await runMigrate(extra)).toEqual({ code, output: expect.stringMatching(message) });
   },

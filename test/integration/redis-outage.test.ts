@@ -35,7 +35,7 @@ test('a process logs one line for an outage of Redis and one for its end, whatev
 });
 
 test.each(['api', 'worker'])(
-  'an outage of Redis is one line of the role %s, its queues included, and so is its end',
+  'the role %s, its queues included, logs one line for an outage of Redis and one for its end',
   async (role) => {
     const environment = closing(await openEnvironment(), (open) => open.close());
     const proxy = await startProxy(inject('redis').port);

@@ -67,7 +67,7 @@ test.each(['a', 'A.b_c-9', 'x'.repeat(64)])('takes over the id %j', async (id) =
 });
 
 test.each(['', ' ', 'x'.repeat(65), 'a b', 'a"b', '<b>', 'a\u00e9', 'a,b', '{"level":60}'])(
-  'makes a new id in place of %j',
+  'replaces the id %j by a new one',
   async (id) => {
     const answer = await get('/openapi.json', id);
     expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);

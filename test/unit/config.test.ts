@@ -5,7 +5,7 @@ import { readConfig } from '../../src/config.ts';
 const SECRET = 's'.repeat(32);
 
 describe('readConfig', () => {
-  test('has a default for everything but the secret', () => {
+  test('has a default for every setting except the secret', () => {
     const config = readConfig({ JWT_SECRET: SECRET }, 'api');
     expect(config).toMatchObject({
       port: 8080,
@@ -41,7 +41,7 @@ describe('readConfig', () => {
   });
 
   test.each([' p@ss:w/o?r#d% []', 'quote\'s "and" \\', 'ünï😀'])(
-    'a password may be %j, in a URL and by itself',
+    'a password may be %j, in a URL and in a variable of its own',
     (password) => {
       const encoded = encodeURIComponent(password);
       const urls = {

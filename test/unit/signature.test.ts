@@ -65,7 +65,7 @@ describe('every provider', () => {
   );
 
   test.each(PROVIDERS)(
-    '%s: accepts what was signed, whatever the payload and the secret [Verify: Slack]',
+    '%s: accepts a valid signature, for any payload and secret [Verify: Slack]',
     async (provider) => {
       await fc.assert(
         fc.asyncProperty(anyPayload, fc.string({ unit: 'grapheme', minLength: 1 }), async (payload, secret) => {
@@ -235,7 +235,7 @@ describe('slack', () => {
 });
 
 test.each(['stripe', 'slack'] as const)(
-  'the age of a %s timestamp never decides; over five minutes it is said [Verify: age of a timestamp]',
+  'the age of a %s timestamp never decides; over five minutes it is in details [Verify: age of a timestamp]',
   async (provider) => {
     const good = sign(provider, 'p', 's');
     const at = (seconds: number): Promise<VerificationResult> =>

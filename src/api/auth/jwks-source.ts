@@ -3,21 +3,15 @@ import { describeError, type Log } from '../../log.ts';
 import { fetchKeySet, type KeySet } from './key-set.ts';
 import type { VerificationKey } from './verification-key.ts';
 
-/**
- * Maximum age of keys while their server answers: with the re-check of sockets, a withdrawn key is out within a minute.
- */
+/** Maximum age of keys while their server answers; with the re-check of sockets it makes a minute at most. */
 export const FRESH_MS = 30_000;
 
 /** Pause between two requests to a key server after a failure or an unknown key. */
 const COOL_DOWN_MS = 10_000;
 
-/** Skipped entries that one log line names. */
 const MAX_LOGGED = 20;
 
-/**
- * Finds the key that a token claims to be signed by; undefined when there is no such key.
- * @throws HttpError 503 when the key server is unreachable and no keys are known
- */
+/** @throws HttpError 503 when the key server is unreachable and no keys are known */
 export type KeySource = (kid: string | undefined) => Promise<VerificationKey | undefined>;
 
 /** Keys of a JSON Web Key Set that is fetched at intervals. */

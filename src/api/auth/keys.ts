@@ -12,7 +12,6 @@ export interface Keys {
   close: () => void;
 }
 
-/** Opens the key source that is configured. */
 export function openKeys({ secret, publicKey, jwksUrl }: JwtConfig, log: Log, refreshMs = REFRESH_MS): Keys {
   if (jwksUrl !== '') {
     const { find, refresh } = createJwksSource(jwksUrl, log, Date.now);

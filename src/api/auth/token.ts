@@ -10,7 +10,6 @@ const CLOCK_TOLERANCE_SECONDS = 5;
 const MAX_TOKEN_LENGTH = 16 * 1024;
 const MAX_SUBJECT_LENGTH = 255;
 
-/** The caller, as the token states. */
 export interface Principal {
   userId: string;
   plan: Plan;
@@ -52,7 +51,6 @@ export async function verifyToken(token: string, options: AuthOptions): Promise<
   return principalOf(verify(token, key, options.jwt), options);
 }
 
-/** @throws HttpError 401 */
 function bearerToken(header: string): string {
   const token = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i.exec(header)?.[1];
   if (token === undefined) throw unauthorized();
@@ -66,7 +64,6 @@ function kidOf(token: string): string | undefined {
   return kid;
 }
 
-/** @throws HttpError 401 */
 function headerOf(token: string): Record<string, unknown> {
   if (token.length > MAX_TOKEN_LENGTH) throw unauthorized();
   try {

@@ -21,9 +21,7 @@ const MAX_CHALLENGE_BODY_BYTES = 8 * 1024;
 export interface CaptureOptions {
   endpoints: EndpointCache;
   intake: Intake;
-  /** Memory for bodies of captures. */
   captureBodies: ByteBudget;
-  /** Reports when Redis is too full for captures. */
   memory: MemoryWatch;
   plans: Plans;
   trustProxyHops: number;
@@ -31,10 +29,7 @@ export interface CaptureOptions {
   refuse: Refuse;
 }
 
-/**
- * Captures any request to `/h/<id or alias>` and below. Runs before the router: a capture needs no management
- * middleware.
- */
+/** Captures any request to `/h/<id or alias>` and below, before the router and the management middleware. */
 export function capture(options: CaptureOptions): Middleware {
   const { captures, receiptSeconds } = options.metrics;
 

@@ -7,13 +7,11 @@ import type { CaptureTarget } from '../../store/endpoints.ts';
 /** How long a capture waits for the database where Redis has no copy of its endpoint. */
 const LOOK_UP_TIMEOUT_MS = 1_000;
 
-/** Maximum number of keys in one statement. */
 const STATEMENT_MAX_KEYS = 500;
 
 /** Maximum number of connections for look-ups, of the pool that the management routes share. */
 const MAX_CONNECTIONS = 2;
 
-/** Maximum number of waiting look-ups; more are refused at once. */
 const MAX_WAITING = 5_000;
 
 /** How long a process remembers that a key is unknown to the database; new endpoints are found in Redis first. */
@@ -23,13 +21,9 @@ const UNKNOWN_MAX = 20_000;
 /** The database is too busy with other look-ups. */
 export class TooManyLookUps extends DeadlineExceeded {}
 
-/** Runs a query for captures, with a time limit. */
 export type LookUpLimit = <T>(query: () => Promise<T>) => Promise<T>;
 
-/**
- * Leaves most connections of a pool to the management routes. A look-up that timed out still holds its connection until
- * it ends; one that timed out before its turn does not start.
- */
+/** A look-up that timed out holds its connection until it ends; one that timed out before its turn does not start. */
 export function limitLookUps(poolSize: number): LookUpLimit {
   const limit = pLimit(lookUpConnections(poolSize));
   return async (query) => {
@@ -50,7 +44,6 @@ function lookUpConnections(poolSize: number): number {
 }
 
 export interface LookUpOptions {
-  /** Of one process. */
   poolSize: number;
   findTargets: (keys: readonly string[]) => Promise<Map<string, CaptureTarget>>;
 }

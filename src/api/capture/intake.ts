@@ -32,7 +32,6 @@ export interface Intake {
    * @throws HttpError 429 over the cap, 503 when storing cannot be promised
    */
   submit(capture: CapturedRequest, dailyCap: number | null): Promise<void>;
-  /** Resolves when every submitted capture is answered. */
   idle(): Promise<void>;
 }
 
@@ -50,7 +49,6 @@ interface Submitted {
   dailyCap: number | null;
 }
 
-/** What a sender over its cap is answered. */
 interface OverQuota {
   used: number;
   cap: number;

@@ -8,7 +8,6 @@ const MAX_DISCARDING_MS = 10_000;
 
 const EMPTY = Buffer.alloc(0);
 
-/** The minimum speed of a body. */
 export interface Pace {
   /** Until then any speed is accepted. */
   deadlineMs: number;
@@ -46,10 +45,7 @@ export async function readBody(
   return collect(req, maxSize, holding, pace);
 }
 
-/**
- * Answers `Expect: 100-continue`, as late as possible: a body that is too large need not be sent. HTTP/1.0 has no
- * interim answers (RFC 9110, section 10.1.1).
- */
+/** Called as late as possible. HTTP/1.0 has no interim answers (RFC 9110, section 10.1.1). */
 export function sendContinueIfExpected(req: IncomingMessage, res: ServerResponse): void {
   if (/(^|,)\s*100-continue\s*(,|$)/i.test(req.headers.expect ?? '') && req.httpVersion !== '1.0') res.writeContinue();
 }

@@ -1,7 +1,6 @@
 /** A body or an answer of at most this size is small, and has reserved memory. */
 const SMALL_BYTES = 64 * 1024;
 
-/** Share of the memory that is reserved for small ones. */
 const SMALL_SHARE = 1 / 16;
 
 /**
@@ -17,7 +16,6 @@ export interface Owner {
   endpointId?: string;
 }
 
-/** The memory of one body, or one answer. */
 export interface Holding {
   /** Takes this many more bytes, or refuses and takes none. */
   take(bytes: number): boolean;
@@ -28,7 +26,6 @@ export interface Holding {
 /** Memory in bytes that one process reserves for all its users. */
 export interface ByteBudget {
   open(owner: Owner): Holding;
-  /** Bytes that are held. */
   used(): number;
 }
 
@@ -101,7 +98,6 @@ function createPool(max: number): Pool {
   };
 }
 
-/** Removes entries at zero. */
 function addTo(held: Map<string, number>, key: string, bytes: number): void {
   const sum = (held.get(key) ?? 0) + bytes;
   if (sum === 0) held.delete(key);

@@ -1,6 +1,5 @@
 import createError from 'http-errors';
 
-/** `Retry-After` of a 503. */
 export const RETRY_AFTER_SECONDS = 2;
 
 /** What `error-handler.ts` adds to `{error}` and to the response's headers. */
@@ -26,10 +25,7 @@ export function conflict(message: string): createError.HttpError {
   return httpError(409, message);
 }
 
-/**
- * The only 401 (RFC 6750, section 3). `description` is present only after a valid signature, so it reaches only the
- * token's holder.
- */
+/** `description` is only given after a valid signature, so it only reaches the token's holder (RFC 6750, section 3). */
 export function unauthorized(description?: string): createError.HttpError {
   const challenge =
     description === undefined ? 'Bearer' : `Bearer error="invalid_token", error_description="${description}"`;
@@ -46,7 +42,6 @@ export function unavailable(message: string): createError.HttpError {
   return httpError(503, message, { headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) } });
 }
 
-/** Characters of a client's text that a message quotes. */
 const MAX_QUOTED = 80;
 
 /** Makes a client's text safe for a message: cuts it, and replaces control characters and those that reorder text. */

@@ -13,10 +13,7 @@ const BACKSLASH = 0x5c;
 
 type JsonObject = NonNullable<Request['body']>;
 
-/**
- * Parses a large JSON text that consists mostly of a few strings.
- * @throws HttpError 400 for anything but an object, and for too many characters outside strings
- */
+/** @throws HttpError 400 for anything but an object, and for too many characters outside strings */
 export async function parseFlatJson(text: string): Promise<JsonObject> {
   await setImmediate();
   if (await hasTooMuchStructure(text)) {

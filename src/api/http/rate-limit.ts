@@ -12,7 +12,6 @@ export interface RateLimitOptions {
   name: string;
   /** Requests of one caller a minute; 0 = no limit. */
   perMinute: number;
-  /** Identifies the caller. */
   keyOf: (ctx: Context) => string;
   redis: Redis;
   prefix: string;

@@ -8,10 +8,7 @@ const REQUEST_ID_HEADER = 'X-Request-Id';
 /** A request id that may be taken over from a proxy or client: it goes into the log and into a header. */
 const VALID_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
-/**
- * Measures management requests and logs each when its answer is sent. Paths contain ids, and user ids identify persons,
- * so a line has the route's pattern and the id of the request instead.
- */
+/** Paths contain ids, and user ids identify persons: a line has the route's pattern and the request's id instead. */
 export function requestLog(metrics: ApiMetrics, log: Log) {
   return async (ctx: Context, next: Next): Promise<void> => {
     const start = performance.now();
@@ -37,7 +34,6 @@ export function requestLog(metrics: ApiMetrics, log: Log) {
   };
 }
 
-/** The id of a management request; captures have none. */
 export function requestIdOf(ctx: Context): string | undefined {
   return ctx.state['requestId'] as string | undefined;
 }

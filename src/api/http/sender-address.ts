@@ -14,9 +14,7 @@ export function senderAddress(req: IncomingMessage, trustedHops: number): string
   return isIP(claimed) === 0 ? socketAddress : claimed;
 }
 
-/**
- * The unit of limits by address: an IPv4 address, or the /64 of an IPv6 address, because one sender has a whole /64.
- */
+/** The unit of limits: an IPv4 address, or an IPv6 /64, all of which one sender has. */
 export function networkOf(address: string): string {
   if (isIP(address) !== 6) return address;
   // The URL parser normalizes the address (RFC 5952), without an IPv4 address at its end.

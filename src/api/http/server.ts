@@ -15,10 +15,8 @@ const MAX_REQUEST_MS = 300_000;
 /** How long a refused sender may take to close its half of the connection. */
 const CLOSE_MS = 5_000;
 
-/** While draining: how often idle connections are closed. */
 const IDLE_CHECK_MS = 100;
 
-/** An HTTP server that can stop without dropping requests. */
 export interface DrainableServer {
   server: Server;
   /**

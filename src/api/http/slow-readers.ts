@@ -8,10 +8,7 @@ export interface ReadingPace {
 
 export const READING_PACE: ReadingPace = { windowMs: 20_000, windowBytes: 160 * 1024 };
 
-/**
- * Closes connections of readers that do not read their answers: unread bytes are held in memory. The time that the
- * service needs for an answer does not count.
- */
+/** Closes connections of readers that do not read, because unread bytes are held in memory. */
 export function watchReaders(
   answers: Iterable<ServerResponse>,
   { windowMs, windowBytes } = READING_PACE,

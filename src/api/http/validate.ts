@@ -4,10 +4,7 @@ import { badRequest, printable } from './errors.ts';
 /** A UUID of any version; in a path a malformed one is answered like an unknown one, with 404. */
 export const uuid = z.guid('must be a UUID');
 
-/**
- * Checks input against a schema.
- * @throws HttpError 400 that names the field and its fault
- */
+/** @throws HttpError 400 that names the field and its fault */
 export function validate<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const result = schema.safeParse(input);
   if (result.success) return result.data;

@@ -1,10 +1,8 @@
 import type { Socket } from 'socket.io';
 import { CLOSE, type CloseReason } from '../../domain/live-event.ts';
 
-/** The connection under a Socket.IO socket. */
 export type Conn = Socket['conn'];
 
-/** The members of the WebSocket that are used here. */
 export interface WebSocketLike {
   /** Bytes that the operating system has not accepted yet. */
   readonly bufferedAmount: number;
@@ -21,25 +19,17 @@ const DRAIN_POLL_MS = 20;
 
 /** The outgoing side of a connection: bounded, and able to hold packets back. */
 export interface LiveConnection {
-  /**
-   * Closes with a code that the client can read; nothing more is sent, and the client reconnects automatically.
-   * Socket.IO's `disconnect` would tell the client not to reconnect.
-   */
+  /** Closes with a code, so the client reconnects automatically; after Socket.IO's `disconnect` it would not. */
   cut(reason: CloseReason): void;
   /** Holds back what is sent from now on until `release`, except within `pass`. */
   hold(): void;
   pass(send: () => void): void;
-  /** Sends the packets that were held back, in order. */
   release(): void;
   /** Whether so many bytes wait that the client should be given time to read. */
   isBehind(): boolean;
-  /**
-   * Resolves with true when the client has read most of what was sent; with false when it disconnects, or at `end` (by
-   * `performance.now()`).
-   */
+  /** True when the client has read most of what was sent; false when it disconnects, or at `end` (monotonic ms). */
   caughtUp(end: number): Promise<boolean>;
   isOpen(): boolean;
-  /** The reason for `cut`, if it was called. */
   closeReason(): CloseReason | undefined;
 }
 
@@ -77,7 +67,6 @@ export function createLiveConnection(conn: Conn, webSocket: WebSocketLike, maxBu
     if (cutReason !== undefined) return;
     cutReason = reason;
     held = undefined;
-    // Nothing more is received either.
     conn.removeAllListeners('data');
     webSocket.close(CLOSE[reason].code, CLOSE[reason].reason);
     // A client that does not read does not answer the close frame either.

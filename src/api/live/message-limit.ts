@@ -5,15 +5,12 @@ const PER_SECOND = 20;
 /** Refused messages in a row after which the connection is cut. */
 const FLOOD = 500;
 
-/** A token bucket over the messages of one socket. */
 export interface MessageLimit {
   /** Counts a message: `allowed`, `refused`, or `flood` after too many refused ones. */
   take(): 'allowed' | 'refused' | 'flood';
-  /** The error text for refused messages. */
   readonly explanation: string;
 }
 
-/** @param now clock in milliseconds */
 export function createMessageLimit(now: () => number = performance.now.bind(performance)): MessageLimit {
   let tokens = BURST;
   let refused = 0;

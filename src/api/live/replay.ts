@@ -8,7 +8,6 @@ import { listRequestsAfter, type Reader } from '../../store/requests.ts';
 import { createTurns } from '../../turns.ts';
 import type { LiveConnection } from './connection.ts';
 
-/** Maximum number of entries that one `subscribe` replays. */
 const REPLAY_MAX = 1_000;
 
 /** Entries that one query reads: with the largest bodies of events some megabytes. */
@@ -25,7 +24,6 @@ export const QUERY_DEADLINE_MS = 5_000;
 
 export type ReplayLimit = ReturnType<typeof createReplayLimit>;
 
-/** One for all sockets of a process. */
 export function createReplayLimit() {
   return pLimit(PAGES_AT_ONCE);
 }
@@ -37,7 +35,6 @@ export interface Replaying {
   reader: Reader;
   db: Database;
   replayLimit: ReplayLimit;
-  /** Called with the number of entries that were sent. */
   onReplayed: (count: number) => void;
 }
 

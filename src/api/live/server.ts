@@ -20,7 +20,6 @@ const PATH = '/socket.io/';
 /** Subscriptions are small; a larger frame closes the connection with WebSocket's 1009. */
 const MAX_FRAME_BYTES = 16 * 1024;
 
-/** Time until the handshake's token has to arrive. */
 const HANDSHAKE_MS = 10_000;
 
 /** While draining, sockets are closed in slices, so that their clients do not all reconnect at the same moment. */
@@ -52,7 +51,6 @@ export interface LiveOptions extends LiveConfig {
   tokenRecheckMs?: number;
 }
 
-/** Serves Socket.IO on an HTTP server that does not listen yet. */
 export function startLive(options: LiveOptions): Live {
   const { http, db, publisher, subscriber, prefix, auth, metrics, log, tokenRecheckMs = TOKEN_RECHECK_MS } = options;
   const sessions = createSessions(options.maxSocketsPerUser);

@@ -17,10 +17,7 @@ export interface Sessions {
   of(conn: Conn): Session | undefined;
   all(): Session[];
   count(): number;
-  /**
-   * Assigns a connection to its user, once.
-   * @throws Refusal for a second handshake, and when the user has too many connections
-   */
+  /** @throws Refusal for a second handshake, and when the user has too many connections */
   admit(conn: Conn, principal: Principal): void;
   /** Removes a connection; returns why it was cut, or `client` when the client closed it. */
   close(conn: Conn): CloseReason | 'client';

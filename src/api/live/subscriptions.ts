@@ -17,13 +17,10 @@ import { QUERY_DEADLINE_MS, replay, type ReplayLimit } from './replay.ts';
 export interface SubscriptionOptions {
   db: Database;
   listening: Listening;
-  /** Called with the number of entries that were sent. */
   onReplayed: (count: number) => void;
-  /** Limits the pages that are read at the same time. */
   replayLimit: ReplayLimit;
 }
 
-/** The acknowledgement of `subscribe` and `unsubscribe`. */
 export interface SubscriptionAnswer {
   endpointId: string;
   replayed: number;

@@ -11,10 +11,7 @@ import type { ByteBudget } from '../http/byte-budget.ts';
 /** Bytes that are written at a time, so that `slow-readers.ts` sees progress. */
 const SLICE_BYTES = 64 * 1024;
 
-/**
- * Reserves memory for an answer until its reader has it or disconnects.
- * @throws HttpError 503 when there is none; SenderGone when the client has disconnected
- */
+/** @throws HttpError 503 without free memory; SenderGone when the client has disconnected */
 export function reserve(ctx: Context, budget: ByteBudget, bytes: number): void {
   if (ctx.res.closed) throw new SenderGone();
   const holding = budget.open(principal(ctx));

@@ -30,7 +30,6 @@ export interface EndpointRouteOptions {
   quota: Quota;
   inFlight: InFlight;
   managementBodies: ByteBudget;
-  /** Public address that URLs of endpoints begin with. */
   baseUrl: string;
   /** Asks the workers to purge the entries of deleted endpoints soon; never fails. */
   requestPurge: () => Promise<void>;

@@ -9,10 +9,7 @@ export const PENDING_HEADER = 'X-Captures-Pending';
 export interface InFlight {
   /** Before a read: waits; after the time limit the read continues with `X-Captures-Pending`. */
   settleForRead(ctx: Context): Promise<void>;
-  /**
-   * Before a delete: waits.
-   * @throws HttpError 503 after the time limit, because an entry that is stored later would survive its delete
-   */
+  /** @throws HttpError 503 after the time limit, because an entry that is stored later would survive its delete */
   settleForDelete(): Promise<void>;
 }
 

@@ -142,7 +142,6 @@ export const OPERATIONS: Operation[] = [
   },
 ];
 
-/** The OpenAPI 3.1 document of this installation. */
 export function openApiDocument(baseUrl: string): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const operation of OPERATIONS) {

@@ -30,13 +30,11 @@ const LIST_MAX_BODY_BYTES = 256 * 1024;
 /** Limit of all bodies of one page together; above it the longest are cut shorter. */
 const PAGE_MAX_BODY_BYTES = 8 * 1024 * 1024;
 
-/** Memory of an entry apart from its bytes. */
 const ENTRY_BYTES = 1024;
 
 export interface EntryOptions {
   db: Database;
   inFlight: InFlight;
-  /** Memory for entries until their readers have them. */
   answers: ByteBudget;
 }
 
@@ -141,7 +139,6 @@ function bodyLimit(entries: PageEntry[]): number {
   const sizes = entries.map(({ size }) => Math.min(size, LIST_MAX_BODY_BYTES)).toSorted((a, b) => a - b);
   for (const [i, size] of sizes.entries()) {
     const share = Math.floor(left / (sizes.length - i));
-    // The sizes only increase from here on.
     if (size > share) return share;
     left -= size;
   }

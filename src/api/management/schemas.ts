@@ -21,7 +21,6 @@ export const createEndpointBody = z
   .strictObject({ permanent: z.boolean().default(false), alias: alias.nullable().default(null) })
   .default({ permanent: false, alias: null });
 
-/** Body of `DELETE /api/requests`. */
 export const batchDeleteBody = z.strictObject({
   ids: z.array(uuid).min(1, 'must hold at least one id').max(MAX_BATCH_IDS, `must hold at most ${MAX_BATCH_IDS} ids`),
 });
@@ -34,7 +33,6 @@ const provider = z.enum(PROVIDERS, `must be one of ${PROVIDERS.join(', ')}`);
 /** A signature or a similarly short text. */
 const shortText = z.string().max(MAX_SIGNATURE_LENGTH, `must have at most ${MAX_SIGNATURE_LENGTH} characters`);
 
-/** Body of `POST /api/verify-signature`. */
 export const verifySignatureBody = z.object({
   provider,
   payload: z.string().meta({

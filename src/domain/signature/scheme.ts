@@ -7,11 +7,9 @@ const SLICE_BYTES = 256 * 1024;
 /** The input of a check. The payload is the raw body, byte for byte. */
 export interface SignatureInput {
   payload: Buffer;
-  /** Value of the provider's signature header. */
   signature: string;
   /** The HMAC key is the UTF-8 bytes of the whole secret, including prefixes like `whsec_`. */
   secret: string;
-  /** Value of the provider's timestamp header, where it has one. */
   timestamp?: string | undefined;
 }
 
@@ -29,9 +27,7 @@ export interface ParsedSignature {
   signedAt?: number | undefined;
 }
 
-/** How a provider signs. */
 export interface SignatureScheme {
-  /** Header that carries the signature, in lower case. */
   header: string;
   /** Header that carries the timestamp, where it is not in the signature. */
   timestampHeader?: string;
@@ -43,7 +39,6 @@ export async function hmacHex(secret: string, prefix: string, payload: Buffer): 
   return (await hmac(secret, prefix, payload)).toString('hex');
 }
 
-/** Padded Base64 of HMAC-SHA256 over a payload. */
 export async function hmacBase64(secret: string, payload: Buffer): Promise<string> {
   return (await hmac(secret, '', payload)).toString('base64');
 }
@@ -56,10 +51,7 @@ export function hexProblem(signature: string): string | undefined {
   return 'The signature is not hexadecimal.';
 }
 
-/**
- * Compares texts in constant time. Not decoded bytes, because Node's hex and Base64 decoders ignore trailing junk,
- * which would then match.
- */
+/** Compares texts, not decoded bytes, because Node's hex and Base64 decoders ignore trailing junk. */
 export function sameText(a: string, b: string): boolean {
   const [left, right] = [Buffer.from(a), Buffer.from(b)];
   return left.length === right.length && timingSafeEqual(left, right);

@@ -22,7 +22,6 @@ const MAX_DIAGNOSED_BYTES = 128 * 1024;
 const NO_MATCH =
   'The signature does not match: either the secret is wrong, or the payload is not the raw body that was signed.';
 
-/** The signature verification result of the specification. */
 export interface VerificationResult {
   valid: boolean;
   /** In the form of the provider's header; empty when it cannot be computed. */
@@ -32,10 +31,7 @@ export interface VerificationResult {
   details?: string;
 }
 
-/**
- * Checks a webhook signature. Its age never decides, because captured deliveries are old; `details` states it.
- * @param now Unix milliseconds
- */
+/** The age never decides, because captured deliveries are old; `details` states it. `now` is in Unix milliseconds. */
 export async function verifySignature(
   provider: Provider,
   input: SignatureInput,

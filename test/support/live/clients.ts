@@ -72,7 +72,7 @@ export async function refusedHandshake(
 ): Promise<{ message: string; data?: { error: string } }> {
   const client = closing(startClient(url, token, { reconnection: false }), ({ socket }) => void socket.disconnect());
   return new Promise((resolve, reject) => {
-    client.socket.once('connect', () => reject(new Error('it was let in')));
+    client.socket.once('connect', () => reject(new Error('the handshake was accepted')));
     client.socket.once('connect_error', (error) => resolve(error as never));
   });
 }
