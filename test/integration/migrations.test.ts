@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createServer, type AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
-import { createConnection } from 'mysql2/promise';
+import { createConnection, type Connection } from 'mysql2/promise';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { MisconfigurationError } from '../../src/user-error.ts';
 import { connectionOptions } from '../../src/local/mysql.ts';
@@ -150,6 +150,13 @@ function runMigrate(
   });
 }
 
+/** An account that has its privileges from its first moment on: MySQL has no statement for both, so it is renamed. */
+async function createAccount(admin: Connection, user: string, password: string, privileges: string): Promise<void> {
+  await admin.query(`CREATE USER '${user}_new'@'%' IDENTIFIED BY '${password}'`);
+  await admin.query(`GRANT ${privileges} ON ${environment.config.mysql.database}.* TO '${user}_new'@'%'`);
+  await admin.query(`RENAME USER '${user}_new'@'%' TO '${user}'@'%'`);
+}
+
 test('waits for a database that becomes reachable later, and for an account that is created later', async () => {
   await emptyDatabase();
   // A free port until the proxy listens on it.
@@ -176,8 +183,7 @@ test('waits for a database that becomes reachable later, and for an account that
       waits.push(why);
       if (why === 'ECONNREFUSED')
         void startProxy(environment.config.mysql.port, 0, port).then((proxy) => closing(proxy, (open) => open.close()));
-      else
-        void admin.query(`GRANT ALL ON ${environment.config.mysql.database}.* TO '${user}'@'%' IDENTIFIED BY 'late'`);
+      else void createAccount(admin, user, 'late', 'ALL');
     },
   );
   expect([code, waits], output).toEqual([0, ['ECONNREFUSED', 'ER_ACCESS_DENIED_ERROR']]);
@@ -209,9 +215,7 @@ test('an account that may not change the schema is refused, too', async () => {
     await admin.query(`DROP USER IF EXISTS '${user}'@'%'`);
     await admin.end();
   });
-  await admin.query(
-    `GRANT SELECT, INSERT ON ${environment.config.mysql.database}.* TO '${user}'@'%' IDENTIFIED BY 'reader'`,
-  );
+  await createAccount(admin, user, 'reader', 'SELECT, INSERT');
   expect(await runMigrate({ MYSQL_USER: user, MYSQL_PASSWORD: 'reader' })).toEqual({
     code: 78,
     output: expect.stringMatching(/command denied to user/),
