@@ -39,11 +39,11 @@ export function createByteBudget(max: number): ByteBudget {
     return {
       take(bytes) {
         const wanted = held + bytes;
-        if (pool === forAll || (wanted <= SMALL_BYTES && pool.take(owner, held, bytes))) {
-          if (pool === forAll && !pool.take(owner, held, bytes)) return false;
-        } else {
+        if (pool === forAll) {
+          if (!forAll.take(owner, held, bytes)) return false;
+        } else if (wanted > SMALL_BYTES || !forSmall.take(owner, held, bytes)) {
           if (!forAll.take(owner, 0, wanted)) return false;
-          pool.give(owner, held);
+          forSmall.give(owner, held);
           pool = forAll;
         }
         held = wanted;
