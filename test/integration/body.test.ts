@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { PACE, readBody, SenderGone } from '../../src/api/http/body.ts';
 import { createByteBudget, type ByteBudget } from '../../src/api/http/byte-budget.ts';
@@ -100,4 +100,36 @@ test('a body has 30 s, and longer only while it brings 8 KiB a second; then it i
   await new Promise((resolve) => slow.once('close', resolve));
   expect(reply).toMatch(/^HTTP\/1\.1 408 /);
   expect([outcomes['dora'], budget.used()]).toEqual([[408], 0]);
+});
+
+test('one turn of the event loop reads a bounded part of many large bodies that wait in their sockets', async () => {
+  budget = createByteBudget(16 * BUDGET);
+  const bytes = 4 * 1_048_576;
+  const waiting = Promise.withResolvers<void>();
+  let requests = 0;
+  let turn = 0;
+  let largest = 0;
+  const held = createServer((req, res) => {
+    requests += 1;
+    void waiting.promise.then(() => {
+      req.on('data', ({ length }: Buffer) => {
+        if (turn === 0) setImmediate(() => (turn = 0));
+        turn += length;
+        largest = Math.max(largest, turn);
+      });
+      return answer(req, res);
+    });
+  });
+  closing(held, (open) => void open.close());
+  const address = await new Promise<AddressInfo>((resolve) =>
+    held.listen(0, '127.0.0.1', () => resolve(held.address() as AddressInfo)),
+  );
+  const answers = Array.from({ length: 30 }, () =>
+    send(`http://127.0.0.1:${address.port}/ann`, { method: 'POST', body: Buffer.alloc(bytes) }),
+  );
+  await eventually(() => requests === answers.length);
+  waiting.resolve();
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(answers.map(() => 200));
+  if (process.env['SHOW_FIGURES']) process.stdout.write(`largest turn: ${largest} bytes\n`);
+  expect(largest).toBeLessThan(6 * 1_048_576);
 });

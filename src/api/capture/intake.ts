@@ -27,7 +27,7 @@ const LARGE_ANSWER_MS = 2_500;
 
 export interface Intake {
   /**
-   * /** Resolves when the capture is stored durably.
+   * Resolves when the capture is stored durably.
    * @param dailyCap of the owner's plan; null = unlimited
    * @throws HttpError 429 over the cap, 503 when storing cannot be promised
    */
@@ -70,7 +70,7 @@ export function createIntake({ quota, enqueue, discardLarge, metrics, refuse }: 
     'capture-large': createGroupCommit<Submitted, OverQuota | undefined>({
       maxItems: 1,
       maxBytes: LARGE_BYTES_IN_FLIGHT,
-      maxInFlight: Infinity,
+      maxInFlight: 3,
       maxBytesInFlight: LARGE_BYTES_IN_FLIGHT,
       maxWaitMs: LARGE_MAX_WAIT_MS,
       sizeOf: ({ capture }) => capture.body.length,

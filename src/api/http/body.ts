@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { httpError, payloadTooLarge, unavailable } from './errors.ts';
 import type { Holding } from './byte-budget.ts';
+import { takeReadingTurn } from './reading-turns.ts';
 
 /** Bytes of a refused body that are read and discarded, so that the sender can read the answer. */
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
@@ -69,6 +70,7 @@ export function watchBody(
 
   function count(chunk: Buffer): void {
     size += chunk.length;
+    takeReadingTurn(req, chunk.length);
     if (!holding.take(chunk.length))
       end(unavailable('Too many bodies are being received at once; send this request again'));
   }
