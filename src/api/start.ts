@@ -2,11 +2,8 @@ import type { Redis } from 'ioredis';
 import type { Config, RedisConfig } from '../config.ts';
 import type { Log } from '../log.ts';
 import { createApiMetrics } from './metrics.ts';
-import { createDurabilityCheck } from '../ops/durability.ts';
 import { listen } from '../ops/listen.ts';
-import { createOpsServer } from '../ops/server.ts';
-import { startStartupCheck } from '../ops/startup-check.ts';
-import { largestBody } from '../plans.ts';
+import { startReadiness } from '../ops/readiness.ts';
 import { enqueueCaptures, enqueueLargeCapture, openCaptureQueues, removeLargeBody } from '../queue/capture-queue.ts';
 import { createInFlightWait } from '../queue/in-flight.ts';
 import { openMaintenanceQueue, requestSweep } from '../queue/maintenance-queue.ts';
@@ -78,12 +75,10 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
 
   const captureBodies = createByteBudget(config.intakeMaxBytes);
   const answers = createByteBudget(config.answerMaxBytes);
+  metrics.measureConnections(() => db.connections());
   metrics.onScrape(() => {
     metrics.intakeBytes.set(captureBodies.used());
     metrics.answerBytes.set(answers.used());
-  });
-  metrics.measureConnections(() => db.connections());
-  metrics.onScrape(() => {
     metrics.redisMemoryRatio.set(memory.ratio());
     metrics.redisMemoryRefusing.set(memory.refusing() ? 1 : 0);
   });
@@ -109,34 +104,23 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     requestPurge: () => requestSweep(maintenance).catch(() => {}),
   });
 
-  const unsafe = createDurabilityCheck({ redis: cacheRedis, db, mode: config.durability, log });
-  const check = resources.add(
-    startStartupCheck({
-      db,
-      pingRedis: () => Promise.all([producer.ping(), cacheRedis.ping()]),
-      toleratesDeadDatabase: true,
-      largestBody: largestBody(config.plans),
-      unsafe,
-      log,
-    }),
-    (running) => running.stop(),
-  );
-  let draining = false;
-  const ops = createOpsServer({
-    notReady: () => (draining ? ['stopping'] : check.missing()),
+  const readiness = await startReadiness(config, resources, log, {
+    db,
+    redis: cacheRedis,
+    pingRedis: () => Promise.all([producer.ping(), cacheRedis.ping()]),
+    toleratesDeadDatabase: true,
     scrape: () => metrics.scrape(),
   });
-  const internalPort = await listen(ops, config.host, config.internalPort);
-  resources.add(ops, (server) => void server.close());
 
   let live: Live | undefined;
   const http = createHttpServer(app, (req) => live?.acceptsUpgrade(req) === true);
   if (config.live.enabled) live = openLive();
   const port = await listen(http.server, config.host, config.port);
   resources.add(http, async (open) => {
-    draining = true;
+    readiness.drain();
     await open.drain(config.drainDelayMs, async () => live?.drain());
   });
+  const { internalPort } = readiness;
   log.info({ port, internalPort, baseUrl: config.baseUrl }, 'API is listening');
   return { port, internalPort };
 

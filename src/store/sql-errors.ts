@@ -24,7 +24,7 @@ const UNAVAILABLE_ERRNOS = new Set([
 /** Access denied (to a database, a table, an operation, or in general), unknown database, unsupported login. */
 const REFUSED_ACCESS_ERRNOS = new Set([1044, 1045, 1049, 1142, 1227, 1251, 1698]);
 
-/** MariaDB's name of an error that has another one in MySQL's list, by which mysql2 names all: a violated constraint. */
+/** MariaDB's name of a violated constraint: mysql2 names all errors by MySQL's list, which has another one here. */
 const MARIADB_CONSTRAINT = { errno: 4025, sqlState: '23000', code: 'ER_CONSTRAINT_FAILED' };
 
 /** The name of a database's refusal, for an operator. */

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker, WaitingError, type Job, type WorkerOptions as BullWorkerOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { decodeBatch, type CaptureBatchJob } from '../domain/capture-batch.ts';
@@ -9,14 +8,12 @@ import { isConnectionError, isReachable } from '../redis/connections.ts';
 import { stopCaptures } from '../redis/announcements.ts';
 import type { Database } from '../store/database.ts';
 import { findStoredBatches } from '../store/capture-batches.ts';
-import { isDatabaseError, isRefusedData, isUnavailable, mayBeDataError } from '../store/sql-errors.ts';
+import { isDatabaseError, isRefusedData, mayBeDataError } from '../store/sql-errors.ts';
 import { createCommitter } from './committer.ts';
 import { measurePersist } from './persist-metrics.ts';
 import { createOrphanStop } from './orphans.ts';
-import { Stopping } from './patience.ts';
+import { createRetry, Stopping } from './retry.ts';
 import { persistBatches, type Persisted } from './persist.ts';
-
-const UNAVAILABLE_PAUSE_MS = 1_000;
 
 const JOB_BACKOFF_CAP_MS = 30_000;
 
@@ -56,6 +53,14 @@ export function startCaptureWorker({
   queueWorker,
 }: CaptureWorkerOptions): CaptureWorker {
   const stopOrphans = createOrphanStop({ stopCaptures: (id) => stopCaptures(redis, redisPrefix, id), metrics, log });
+  const stopping = new AbortController();
+  const retry = createRetry({
+    mayBeDataError,
+    // Refused data is handled before this; every other error of the database may be temporary.
+    isOutage: (error) => isDatabaseError(error) && !isRefusedData(error),
+    stopping: stopping.signal,
+    log,
+  });
   const committer = createCommitter({
     persist: measurePersist(metrics, (batches, lastResort) =>
       persistBatches(
@@ -68,9 +73,8 @@ export function startCaptureWorker({
       await stopOrphans(persisted);
       await broadcast(persisted);
     },
-    mayBeDataError,
-    // Refused data is handled before this; every other error of the database may be temporary.
-    isOutage: (error) => isDatabaseError(error) && !isRefusedData(error),
+    retry,
+    stopping: stopping.signal,
     log,
   });
   const workers = CAPTURE_QUEUES.map((name) => {
@@ -97,13 +101,12 @@ export function startCaptureWorker({
     const hasBody = job.data.v === 2;
     try {
       const body = hasBody ? await readLargeBody(redis, redisPrefix, id) : undefined;
-      if (body === null) return await assertStored(id);
+      if (body === null) return await retry(() => assertStored(id), 'The database did not answer; trying again', 1);
       await committer.commit({ id, day: job.data.day, captures: decodeBatch(job.data, body) });
       if (hasBody) await removeLargeBody(redis, redisPrefix, id);
     } catch (error) {
-      if (!(error instanceof Stopping) && !isUnavailable(error)) throw withoutData(error);
+      if (!(error instanceof Stopping)) throw withoutData(error);
       // Back to the queue for another worker, without counting as an attempt.
-      if (isUnavailable(error)) await sleep(UNAVAILABLE_PAUSE_MS);
       await job.moveToWait(token);
       throw new WaitingError();
     }
@@ -117,7 +120,8 @@ export function startCaptureWorker({
 
   return {
     async close() {
-      committer.stop();
+      // Jobs stop waiting for an unreachable database; running transactions are finished.
+      stopping.abort();
       const force = !(await isReachable(redis));
       await Promise.all(workers.map((worker) => worker.close(force)));
     },

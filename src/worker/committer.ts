@@ -1,6 +1,6 @@
 import { createGroupCommit } from '../group-commit.ts';
-import { describeError } from '../log.ts';
-import { createRetry, Stopping, type RetryOptions } from './patience.ts';
+import { describeError, type Log } from '../log.ts';
+import { Stopping, type Retry } from './retry.ts';
 import type { CaptureBatch, Persisted } from './persist.ts';
 
 /** Limits of one transaction: it stays short, and repeating it stays cheap. */
@@ -9,13 +9,14 @@ const TRANSACTION_MAX_BYTES = 4 * 1024 * 1024;
 const OVERLAPPING_TRANSACTIONS = 2;
 
 export interface Committer {
-  /** @throws Stopping after `stop`; otherwise an error that this batch itself causes */
+  /** @throws Stopping when the worker stops; otherwise an error that this batch itself causes */
   commit(batch: CaptureBatch): Promise<void>;
-  /** Stops waiting for an unreachable database. Running transactions are finished. */
-  stop(): void;
 }
 
-export interface CommitterOptions extends Omit<RetryOptions, 'stopping'> {
+export interface CommitterOptions {
+  retry: Retry;
+  stopping: AbortSignal;
+  log: Log;
   /** With `lastResort` an unclear error is treated as the fault of a row. */
   persist: (batches: CaptureBatch[], lastResort: boolean) => Promise<Persisted>;
   broadcast: (persisted: Persisted) => Promise<unknown>;
@@ -29,9 +30,7 @@ interface Failure {
  * Group commit of jobs: those that arrive during a transaction share the next one. Outages of the database are waited
  * out here, with a capped back-off, so they cost no job an attempt.
  */
-export function createCommitter({ persist, broadcast, log, ...errors }: CommitterOptions): Committer {
-  const stopping = new AbortController();
-  const retry = createRetry({ ...errors, log, stopping: stopping.signal });
+export function createCommitter({ persist, broadcast, retry, stopping, log }: CommitterOptions): Committer {
   const group = createGroupCommit<CaptureBatch, Failure | undefined>({
     maxItems: TRANSACTION_MAX_JOBS,
     maxBytes: TRANSACTION_MAX_BYTES,
@@ -51,7 +50,7 @@ export function createCommitter({ persist, broadcast, log, ...errors }: Committe
     } catch (error) {
       if (error instanceof Stopping) throw error;
       if (batches.length === 1) return [{ error }];
-      if (stopping.signal.aborted) throw new Stopping();
+      if (stopping.aborted) throw new Stopping();
       const failed = { batches: batches.length, error: describeError(error) };
       log.warn(failed, 'Batches failed together; they are tried in halves');
     }
@@ -77,6 +76,5 @@ export function createCommitter({ persist, broadcast, log, ...errors }: Committe
       const failure = await group.submit(batch);
       if (failure !== undefined) throw failure.error;
     },
-    stop: () => stopping.abort(),
   };
 }

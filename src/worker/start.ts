@@ -2,11 +2,7 @@ import type { Config } from '../config.ts';
 import { HOUR_MS } from '../domain/time.ts';
 import type { Log } from '../log.ts';
 import { createWorkerMetrics } from './metrics.ts';
-import { largestBody } from '../plans.ts';
-import { createDurabilityCheck } from '../ops/durability.ts';
-import { listen } from '../ops/listen.ts';
-import { createOpsServer } from '../ops/server.ts';
-import { startStartupCheck } from '../ops/startup-check.ts';
+import { startReadiness } from '../ops/readiness.ts';
 import { startBallast } from '../redis/ballast.ts';
 import { closeRedis, openRedis } from '../redis/connections.ts';
 import { redisKeys } from '../redis/keys.ts';
@@ -32,27 +28,14 @@ export async function startWorkerProcess(
   const metrics = createWorkerMetrics();
   metrics.measureConnections(() => db.connections());
 
-  const unsafe = createDurabilityCheck({ redis, db, mode: config.durability, log });
-  const check = resources.add(
+  const readiness = await startReadiness(config, resources, log, {
+    db,
+    redis,
     // BullMQ's workers call INFO; where it is forbidden they repeat it without end or pause, and nothing else runs.
-    startStartupCheck({
-      db,
-      pingRedis: () => redis.info('server'),
-      toleratesDeadDatabase: false,
-      largestBody: largestBody(config.plans),
-      unsafe,
-      log,
-    }),
-    (running) => running.stop(),
-  );
-  let draining = false;
-  const ops = createOpsServer({
-    notReady: () => (draining ? ['stopping'] : check.missing()),
+    pingRedis: () => redis.info('server'),
+    toleratesDeadDatabase: false,
     scrape: () => metrics.scrape(),
   });
-  const internalPort = await listen(ops, config.host, config.internalPort);
-  resources.add(ops, (server) => void server.close());
-
   const queueWorker = {
     connection: redis,
     prefix: redisKeys(config.redis.prefix).queues,
@@ -63,12 +46,13 @@ export async function startWorkerProcess(
   const broadcaster = config.live.enabled ? openBroadcaster() : undefined;
   const shared = { db, redis, redisPrefix: config.redis.prefix, queueWorker, metrics, log };
   void takeJobs();
+  const { internalPort } = readiness;
   log.info({ internalPort }, 'Worker is starting');
   return { internalPort };
 
   /** Waits for the schema: without it every job would fail and have to be repeated. */
   async function takeJobs(): Promise<void> {
-    await check.passed;
+    await readiness.passed;
     // First of all commands to a Redis that may be full. Its last query may wait for a Redis that is unreachable.
     resources.add(await startBallast(redis, config.redis.prefix, log), (ballast) => void ballast.stop());
     resources.add(startSharedMetrics(shared), (lease) => lease.release());
@@ -83,7 +67,7 @@ export async function startWorkerProcess(
         broadcast: measureBroadcast(metrics, async (persisted) => broadcaster?.broadcast(persisted) ?? 0),
       }),
       async (worker) => {
-        draining = true;
+        readiness.drain();
         await worker.close();
       },
     );

@@ -40,8 +40,9 @@ chartSuite('values reach the processes', () => {
   /** Variables that the chart does not set: alternatives to others, and those of `npm start`. */
   const NOT_SET = ['MYSQL_URL', 'REDIS_URL', 'DATA_DIR'];
 
-  test('every setting of the README has a value', async () => {
-    const [, table = ''] = /## Configuration\n([\s\S]*?)\n\n#/.exec(readFileSync('README.md', 'utf8')) ?? [];
+  test('every setting has a value', async () => {
+    const [, table = ''] =
+      /# Configuration\n([\s\S]*?)\n\n#/.exec(readFileSync('src/ops/configuration.md', 'utf8')) ?? [];
     const settings = [...table.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, cell]) =>
       [...(cell ?? '').matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name]) => name as string),
     );

@@ -37,8 +37,8 @@ test("200 sockets of 20 users on two pods, while pods, workers and Redis are kil
   expect(result.reconnects).toBeGreaterThan(200);
 });
 
-test('the unchanged client of the README prints every capture once, also over a reconnect', async () => {
-  const program = /```js\n(import { io }[^]*?)```/.exec(readFileSync('README.md', 'utf8'))?.[1] ?? '';
+test('the unchanged client of the live events page prints every capture once, also over a reconnect', async () => {
+  const program = /```js\n(import { io }[^]*?)```/.exec(readFileSync('src/api/live/README.md', 'utf8'))?.[1] ?? '';
   const token = mintToken('reader', { plan: 'enterprise' });
   const { id } = (await client(fleet.url, token).create()).body;
   await Promise.all(Array.from({ length: 1_100 }, (_, i) => captureOne(fleet.url, id, { body: `past ${i}` })));

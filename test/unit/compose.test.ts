@@ -15,14 +15,14 @@ const { services, volumes } = parse(readFileSync('compose.yaml', 'utf8'), { merg
   services: Record<string, Service>;
   volumes: Record<string, null>;
 };
-const [dockerfile, readme] = [readFileSync('Dockerfile', 'utf8'), readFileSync('README.md', 'utf8')];
+const [dockerfile, settings] = [readFileSync('Dockerfile', 'utf8'), readFileSync('src/ops/configuration.md', 'utf8')];
 
 test('each role and its settings exist and are valid', () => {
   for (const role of ['api', 'worker', 'migrate'] as const) {
     const { command, environment = {} } = services[role] as Service;
     expect(command).toEqual([role]);
     expect(ROLES).toContain(role);
-    for (const name of Object.keys(environment)) expect([name, readme.includes(`\`${name}\``)]).toEqual([name, true]);
+    for (const name of Object.keys(environment)) expect([name, settings.includes(`\`${name}\``)]).toEqual([name, true]);
     // The values that Compose sets without a variable in its environment.
     const env = Object.fromEntries(
       Object.entries(environment).map(([name, value]) => [name, value.replace(/^\$\{\w+:-(.*)\}$/, '$1')]),

@@ -134,14 +134,14 @@ describe('readConfig', () => {
     for (const file of files) expect([file, readFileSync(file, 'utf8').includes('process.env')]).toEqual([file, false]);
   });
 
-  test('the README documents every setting', () => {
+  test('the configuration page documents every setting', () => {
     const names = [
       ...`${readFileSync('src/config.ts', 'utf8')}${readFileSync('src/environment.ts', 'utf8')}`.matchAll(
         /'([A-Z][A-Z_]{3,})'/g,
       ),
     ].map(([, name]) => name as string);
-    const readme = readFileSync('README.md', 'utf8');
-    expect([...new Set(names)].filter((name) => name !== 'CERTIFICATE' && !readme.includes(`\`${name}\``))).toEqual([]);
+    const page = readFileSync('src/ops/configuration.md', 'utf8');
+    expect([...new Set(names)].filter((name) => name !== 'CERTIFICATE' && !page.includes(`\`${name}\``))).toEqual([]);
   });
 });
 

@@ -3,10 +3,9 @@ import { expect, test } from 'vitest';
 import { REFUSAL_REASONS } from '../../src/api/capture/refusals.ts';
 import { CLOSE } from '../../src/domain/live-event.ts';
 
-const [readme, operations] = ['README.md', 'src/ops/README.md'].map((page) => readFileSync(page, 'utf8')) as [
-  string,
-  string,
-];
+const [liveEvents, operations] = ['src/api/live/README.md', 'src/ops/README.md'].map((page) =>
+  readFileSync(page, 'utf8'),
+) as [string, string];
 
 /** First cells of the table under a heading of the page for operators, without that of the head. */
 function namesUnder(heading: string): string[] {
@@ -21,5 +20,5 @@ test('each reason for a 503 is there, with what to do', () => {
 
 test('each reason for a closed socket is there, and clients are told each close code', () => {
   expect(namesUnder('Sockets are closed')).toEqual([...Object.keys(CLOSE), 'client'].toSorted());
-  for (const { code } of Object.values(CLOSE)) expect(readme).toMatch(new RegExp(`\\b${code} \\w`));
+  for (const { code } of Object.values(CLOSE)) expect(liveEvents).toMatch(new RegExp(`\\b${code} \\w`));
 });

@@ -78,7 +78,7 @@ export async function refusedHandshake(
 }
 
 /**
- * Subscribes at each connection from now on, with the result of `message`, as the README's client does; a lost
+ * Subscribes at each connection from now on, with the result of `message`, as the client in src/api/live/README.md does; a lost
  * connection is followed by another one.
  */
 export function catchUpOnConnect(client: LiveClient, endpointId: string): void {

@@ -3,7 +3,7 @@ import type { SubscriptionAnswer } from '../../../src/api/live/subscriptions.ts'
 import type { LogEntry } from '../../../src/domain/log-entry.ts';
 
 /**
- * A client like that of the README: it subscribes to endpoints, and after every interruption catches up from its last
+ * A client like that of src/api/live/README.md: it subscribes to endpoints, and after every interruption catches up from its last
  * contiguous `seq`.
  */
 export interface Follower {
