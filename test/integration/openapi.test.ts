@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { expect, test } from 'vitest';
-import { OPERATIONS } from '../../src/api/management/openapi.ts';
+import { OPERATIONS } from '../../src/api/management/operations.ts';
 import { captureOne, client, mintToken, send, type Answer, type Client } from '../support/client.ts';
 import { useEnvironment, type Environment } from '../support/environment.ts';
 

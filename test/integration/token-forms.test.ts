@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { OPERATIONS } from '../../src/api/management/openapi.ts';
+import { OPERATIONS } from '../../src/api/management/operations.ts';
 import { send } from '../support/client.ts';
 import { closing, eventually, JWT_SECRET, useEnvironment, type Environment } from '../support/environment.ts';
 import { startClient } from '../support/live/clients.ts';
