@@ -1,31 +1,26 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { encodeBatch, type CaptureBatchJob } from '../../src/domain/capture-batch.ts';
-import { idToBytes, newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
+import { idToBytes, newTimeOrderedId } from '../../src/domain/ids.ts';
 import { createWorkerMetrics } from '../../src/worker/metrics.ts';
-import { parsePlans, type Plan } from '../../src/plans.ts';
-import { insertEndpoint } from '../../src/store/endpoints.ts';
 import { inTransaction } from '../../src/store/database.ts';
 import { redisKeys } from '../../src/redis/keys.ts';
 import { createBroadcaster } from '../../src/worker/broadcast.ts';
 import { persistBatches } from '../../src/worker/persist.ts';
 import { startCaptureWorker } from '../../src/worker/capture-worker.ts';
-import { makeCapture } from '../support/captures.ts';
+import { makeCapture, storeEndpoint } from '../support/captures.ts';
 import { mintToken } from '../support/client.ts';
 import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { connectClient } from '../support/live/clients.ts';
 
 const DAY = '2026-03-01';
-const plan = parsePlans(undefined).get('pro') as Plan;
 
 let environment: Environment;
 let endpointId: string;
 
 useEnvironment(async (opened) => {
   environment = opened;
-  endpointId = newEndpointId();
-  const fields = { userId: 'ann', alias: null, permanent: false, expiresAt: null, now: new Date(), plan };
-  await insertEndpoint(environment.db.knex, { id: endpointId, ...fields });
+  endpointId = await storeEndpoint(environment.db.knex);
 });
 
 /** A capture worker with the events and warnings that it produced. */

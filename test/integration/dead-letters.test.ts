@@ -5,19 +5,17 @@ import { deadLetters } from '../../src/commands/dead-letters.ts';
 import { replayDeadLetter } from '../../src/commands/replay.ts';
 import { bytesToId, idToBytes, newEndpointId, newTimeOrderedId, timeOfId } from '../../src/domain/ids.ts';
 import { createLog } from '../../src/log.ts';
-import { parsePlans, type Plan } from '../../src/plans.ts';
 import { countDeadLetters, insertDeadLetters } from '../../src/store/dead-letters.ts';
 import { inTransaction } from '../../src/store/database.ts';
-import { insertEndpoint, removeEndpoint } from '../../src/store/endpoints.ts';
+import { removeEndpoint } from '../../src/store/endpoints.ts';
 import { findUsage } from '../../src/store/usage.ts';
 import { persistBatches } from '../../src/worker/persist.ts';
-import { makeCapture } from '../support/captures.ts';
+import { makeCapture, storeEndpoint } from '../support/captures.ts';
 import { eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { endProcess } from '../support/processes.ts';
 
 const DAY = '2026-03-01';
 const CANARY = 'poison-canary';
-const plan = parsePlans(undefined).get('pro') as Plan;
 
 let environment: Environment;
 let endpointId: string;
@@ -26,26 +24,12 @@ useEnvironment((opened) => {
   environment = opened;
 });
 beforeEach(async () => {
-  endpointId = await newEndpoint();
+  endpointId = await storeEndpoint(environment.db.knex);
 });
 afterEach(async () => {
   await environment.db.knex.raw('DROP TRIGGER IF EXISTS poison');
   await environment.db.knex('dead_letters').delete();
 });
-
-async function newEndpoint(): Promise<string> {
-  const id = newEndpointId();
-  await insertEndpoint(environment.db.knex, {
-    id,
-    userId: 'ann',
-    alias: null,
-    permanent: false,
-    expiresAt: null,
-    now: new Date(),
-    plan,
-  });
-  return id;
-}
 
 async function poison(): Promise<void> {
   await environment.db.knex.raw(`CREATE TRIGGER poison BEFORE INSERT ON requests FOR EACH ROW

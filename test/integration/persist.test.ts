@@ -1,40 +1,24 @@
 import type { RowDataPacket } from 'mysql2/promise';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { bytesToId, idToBytes, newEndpointId, newTimeOrderedId, timeOfId } from '../../src/domain/ids.ts';
-import { parsePlans, type Plan } from '../../src/plans.ts';
+import { bytesToId, idToBytes, newTimeOrderedId, timeOfId } from '../../src/domain/ids.ts';
 import { enqueueCaptures } from '../../src/queue/capture-queue.ts';
 import { addToCounters } from '../../src/store/capture-batches.ts';
-import { insertEndpoint, removeEndpoint } from '../../src/store/endpoints.ts';
+import { removeEndpoint } from '../../src/store/endpoints.ts';
 import { findUsage } from '../../src/store/usage.ts';
 import { persistBatches, type CaptureBatch } from '../../src/worker/persist.ts';
-import { makeCapture } from '../support/captures.ts';
+import { makeCapture, storeEndpoint } from '../support/captures.ts';
 import { useEnvironment, type Environment } from '../support/environment.ts';
 
 let environment: Environment;
 let endpointId: string;
 const DAY = '2026-03-01';
-const plan = parsePlans(undefined).get('pro') as Plan;
 
 useEnvironment((opened) => {
   environment = opened;
 });
 beforeEach(async () => {
-  endpointId = await newEndpoint();
+  endpointId = await storeEndpoint(environment.db.knex);
 });
-
-async function newEndpoint(): Promise<string> {
-  const id = newEndpointId();
-  await insertEndpoint(environment.db.knex, {
-    id,
-    userId: 'ann',
-    alias: null,
-    permanent: false,
-    expiresAt: null,
-    now: new Date(),
-    plan,
-  });
-  return id;
-}
 
 function batch(size: number, endpoint = endpointId): CaptureBatch {
   return { id: newTimeOrderedId(), day: DAY, captures: Array.from({ length: size }, () => makeCapture(endpoint)) };
@@ -97,7 +81,7 @@ describe('the ledger', () => {
 });
 
 test('many transactions on the same endpoints at once: sequences without gaps, counters right, no deadlock [`seq` (extra field of the log entry)]', async () => {
-  const endpoints = await Promise.all(Array.from({ length: 10 }, newEndpoint));
+  const endpoints = await Promise.all(Array.from({ length: 10 }, () => storeEndpoint(environment.db.knex)));
   const sent = new Map<string, number>();
   let deadlocks = 0;
   await Promise.all(
@@ -131,7 +115,7 @@ test('many transactions on the same endpoints at once: sequences without gaps, c
 
 test('counters are updated by key: a small table is not scanned, which would wait for the locks of others', async () => {
   await environment.db.knex('endpoints').delete();
-  const endpoints = await Promise.all(Array.from({ length: 10 }, newEndpoint));
+  const endpoints = await Promise.all(Array.from({ length: 10 }, () => storeEndpoint(environment.db.knex)));
   const connection = await environment.db.pool.getConnection();
   const rowsScanned = async (): Promise<number> => {
     const [rows] = await connection.query<RowDataPacket[]>("SHOW SESSION STATUS LIKE 'Handler_read%next'");
@@ -145,7 +129,7 @@ test('counters are updated by key: a small table is not scanned, which would wai
 });
 
 test('captures of a deleted endpoint are dropped, count for the day, and do not block others', async () => {
-  const gone = await newEndpoint();
+  const gone = await storeEndpoint(environment.db.knex);
   await removeEndpoint(environment.db.knex, 'ann', gone, new Date());
   const used = await today();
   const mixed: CaptureBatch = {
