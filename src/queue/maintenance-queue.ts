@@ -23,6 +23,15 @@ export function openMaintenanceQueue(connection: Redis, redisPrefix: string): Ma
   return queue;
 }
 
+/** Whether Redis has the schedule; one that was emptied has none. */
+export async function isPrepared(queue: MaintenanceQueue): Promise<boolean> {
+  const [schedule, concurrency] = await Promise.all([
+    queue.getJobScheduler(SWEEP_SCHEDULER),
+    queue.getGlobalConcurrency(),
+  ]);
+  return schedule !== undefined && schedule !== null && concurrency === 1;
+}
+
 /** Creates the one schedule, and allows one sweep at a time; every worker calls this at its start. */
 export async function prepareMaintenance(queue: MaintenanceQueue): Promise<void> {
   await queue.setGlobalConcurrency(1);

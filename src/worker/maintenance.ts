@@ -3,10 +3,12 @@ import type { Redis } from 'ioredis';
 import { describeError, type Log } from '../log.ts';
 import { SWEPT_KINDS, type WorkerMetrics } from './metrics.ts';
 import type { Plans } from '../plans.ts';
+import { poll } from '../poll.ts';
 import { findQueued, openCaptureQueues, removeLargeBody } from '../queue/capture-queue.ts';
 import {
   MAINTENANCE_QUEUE,
   openMaintenanceQueue,
+  isPrepared,
   prepareMaintenance,
   requestSweep,
 } from '../queue/maintenance-queue.ts';
@@ -24,6 +26,8 @@ import type { QueueWorkerOptions } from './capture-worker.ts';
 /** Time limit of one sweep; the next one continues, and is requested at once. */
 const SWEEP_BUDGET_MS = 20_000;
 
+const SCHEDULE_CHECK_MS = 60_000;
+
 export interface MaintenanceOptions extends QueueWorkerOptions {
   db: Database;
   redis: Redis;
@@ -31,12 +35,15 @@ export interface MaintenanceOptions extends QueueWorkerOptions {
   plans: Plans;
   expiredGraceMs: number;
   metrics: WorkerMetrics;
+  /** How often the schedule is looked for, in milliseconds: a Redis that was replaced has none. */
+  scheduleCheckMs?: number;
   log: Log;
 }
 
 /** Starts running sweeps; there is one schedule, and one sweep at a time, whatever the number of workers. */
 export function startMaintenance(options: MaintenanceOptions): { close(): Promise<void> } {
   const { db, redis, redisPrefix, plans, expiredGraceMs, metrics, log, queueWorker } = options;
+  const { scheduleCheckMs = SCHEDULE_CHECK_MS } = options;
   const captures = openCaptureQueues(redis, redisPrefix);
   const maintenance = openMaintenanceQueue(redis, redisPrefix);
   const keys = redisKeys(redisPrefix);
@@ -51,9 +58,16 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
   worker.on('failed', (_job, error) =>
     log.error({ queue: worker.name, error: describeError(error) }, 'Sweep failed; the next one continues'),
   );
-  prepareMaintenance(maintenance).catch((error: unknown) =>
-    log.warn({ error: describeError(error) }, 'Sweeps not scheduled'),
-  );
+  let begun = false;
+  const schedule = poll(async () => {
+    try {
+      if (!begun || !(await isPrepared(maintenance))) await prepareMaintenance(maintenance);
+      begun = true;
+    } catch (error) {
+      log.warn({ error: describeError(error) }, 'Sweeps not scheduled; trying again');
+    }
+    return scheduleCheckMs;
+  });
 
   async function run(): Promise<void> {
     const end = performance.now() + SWEEP_BUDGET_MS;
@@ -101,6 +115,7 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
   return {
     async close() {
       stopped = true;
+      void schedule.stop();
       await worker.close(!(await isReachable(redis)));
     },
   };
