@@ -31,7 +31,7 @@ export interface RedisConfig extends RedisAddress {
   prefix: string;
 }
 
-/** How tokens are verified: by exactly one of the three keys, in roles that verify any. */
+/** How tokens are verified: by exactly one of the three keys; other roles need none. */
 export interface JwtConfig {
   /** HS256 key, at least 32 bytes. */
   secret: string;

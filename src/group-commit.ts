@@ -9,7 +9,7 @@ export interface GroupCommitOptions<T, R> {
   maxItems: number;
   /** Maximum number of bytes in one flush; a larger item is flushed alone. */
   maxBytes: number;
-  /** Flushes that may overlap once full ones are waiting. */
+  /** Flushes at a time; another one starts only when it is full. */
   maxInFlight: number;
   /** Maximum number of bytes in overlapping flushes, unless a single flush has more; no limit by default. */
   maxBytesInFlight?: number;

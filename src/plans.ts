@@ -10,6 +10,7 @@ const planSettings = z.strictObject({
   maxRequestSize: z.int().min(1).max(HARD_MAX_REQUEST_SIZE).nullable(),
   /** Captures a user may receive per UTC day over all endpoints; null = unlimited. */
   dailyRequests: count,
+  /** Endpoints a user may have at a time that have not expired; null = unlimited. */
   endpoints: count,
   /** Permanent endpoints a user may have at a time; null = unlimited. */
   permanentEndpoints: count,

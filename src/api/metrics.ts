@@ -1,4 +1,5 @@
 import type { Counter, Gauge, Histogram } from 'prom-client';
+import { CLOSE } from '../domain/live-event.ts';
 import { createInstruments, startingAtZero, type Metrics } from '../metrics.ts';
 
 /** Outcomes of requests to `/h/…`; `refused` is any 4xx without an outcome of its own. */
@@ -38,6 +39,12 @@ export interface ApiMetrics extends Metrics {
 
 export function createApiMetrics(): ApiMetrics {
   const { base, counter, gauge, histogram } = createInstruments();
+  const socketCloses = counter(
+    'hookbay_socket_closes_total',
+    'Live-event sockets that were closed, by reason',
+    'reason',
+  );
+  for (const reason of [...Object.keys(CLOSE), 'client']) startingAtZero(socketCloses, reason);
   const captures = counter('hookbay_captures_total', 'Requests to capture URLs by outcome', 'outcome');
   return {
     ...base,
@@ -66,7 +73,7 @@ export function createApiMetrics(): ApiMetrics {
       'route',
     ),
     sockets: gauge('hookbay_sockets', 'Live-event sockets that are connected'),
-    socketCloses: counter('hookbay_socket_closes_total', 'Live-event sockets that were closed, by reason', 'reason'),
+    socketCloses,
     replayedEvents: counter('hookbay_replayed_events_total', 'Stored captures that were replayed to subscribers'),
     redisMemoryRatio: gauge(
       'hookbay_redis_memory_ratio',

@@ -18,12 +18,12 @@ import { findUsage } from '../store/usage.ts';
 import { createApp } from './app.ts';
 import { createByteBudget } from './http/byte-budget.ts';
 import { createEndpointLookUps, limitLookUps } from './capture/endpoint-look-ups.ts';
-import { createInFlight } from './management/in-flight.ts';
+import { createInFlight } from './management/read-your-writes.ts';
 import { createIntake, type IntakeOptions } from './capture/intake.ts';
 import { openKeys } from './auth/keys.ts';
 import { createRefusals } from './capture/refusals.ts';
 import { startLive, type Live } from './live/server.ts';
-import { createPlanMemory } from './auth/plan-memory.ts';
+import { createPlanMemory } from './auth/save-plan.ts';
 import { createHttpServer } from './http/server.ts';
 
 const MANAGEMENT_BODY_BYTES = 64 * 1024 * 1024;

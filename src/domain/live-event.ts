@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { presentRequest, type LogEntry } from './log-entry.ts';
-import type { DecodedCapture } from './capture-batch.ts';
+import type { DecodedCapture } from './capture-job.ts';
 
 /** The only event that the service sends; its payload is a log entry. */
 export const REQUEST_EVENT = 'request';

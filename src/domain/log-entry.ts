@@ -36,7 +36,7 @@ export function* logEntryJson(request: StoredRequest): Generator<string> {
   yield `${JSON.stringify(head).slice(0, -1)},"body":"`;
   for (let start = 0; start < text.length;) {
     const end = pieceEnd(text, start, tail.body_encoding);
-    // Quoted for text; Base64 stays as it is.
+    // Escapes text; Base64 has nothing to escape.
     yield JSON.stringify(text.toString(tail.body_encoding, start, end)).slice(1, -1);
     start = end;
   }

@@ -1,6 +1,6 @@
 import { Queue, type JobsOptions, type QueueOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { encodeBatch, encodeLarge, type CaptureBatchJob } from '../domain/capture-batch.ts';
+import { encodeBatch, encodeLarge, type CaptureBatchJob } from '../domain/capture-job.ts';
 import type { CapturedRequest } from '../domain/captured-request.ts';
 import { redisKeys } from '../redis/keys.ts';
 
@@ -8,7 +8,7 @@ import { redisKeys } from '../redis/keys.ts';
 export const CAPTURE_QUEUES = ['capture', 'capture-large'] as const;
 export type CaptureQueueName = (typeof CAPTURE_QUEUES)[number];
 
-/** A job fails only by its own fault: it is tried for about ten minutes, then kept. */
+/** A job fails only by its own fault: it is tried for about seven minutes, then kept. */
 const JOB_OPTIONS: JobsOptions = {
   attempts: 25,
   backoff: { type: 'capped' },

@@ -25,7 +25,7 @@ export interface Stop {
   seconds?: number;
 }
 
-/** To be called before the row is removed. Returns whether captures had not been stopped before. */
+/** To be called before the row is removed. Returns whether this call stopped them. */
 export async function stopCaptures(
   redis: Redis,
   prefix: string,

@@ -10,9 +10,9 @@ import {
   type CachedEndpoint,
   type EndpointCopies,
   type EndpointCopiesOptions,
-} from './endpoint-copies.ts';
+} from './process-copies.ts';
 import { redisKeys, type RedisKeys } from './keys.ts';
-import { beginPlanChange, fillPlan, finishPlanChange } from './plan-copies.ts';
+import { beginPlanChange, fillPlan, finishPlanChange } from './plan-changes.ts';
 
 /** Until the row is removed: if the process of the delete dies, captures continue after this time. */
 const TENTATIVE_TOMBSTONE_SECONDS = 30;
@@ -40,7 +40,7 @@ export interface EndpointCache {
   withCapturesStopped<T>(target: NewTarget, remove: () => Promise<T>): Promise<T>;
   /** The plan of a user in Redis; undefined when it has no copy. */
   findPlan(userId: string): Promise<string | undefined>;
-  /** Removes the copy of a plan before it changes in the database, see `plan-copies.ts`; returns a token. */
+  /** Removes the copy of a plan before it changes in the database, see `plan-changes.ts`; returns a token. */
   beginPlanChange(userId: string): Promise<string>;
   /** Publishes a user's new plan to all pods. */
   finishPlanChange(userId: string, token: string, plan: string): Promise<void>;

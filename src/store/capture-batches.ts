@@ -1,5 +1,5 @@
 import type { Pool, RowDataPacket } from 'mysql2/promise';
-import type { DecodedCapture } from '../domain/capture-batch.ts';
+import type { DecodedCapture } from '../domain/capture-job.ts';
 import { bytesToId, idToBytes } from '../domain/ids.ts';
 import type { Connection } from './database.ts';
 import { userKey } from './users.ts';

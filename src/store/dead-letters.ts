@@ -1,6 +1,6 @@
 import type { RowDataPacket } from 'mysql2/promise';
 import type { Knex } from 'knex';
-import { decodeCapture, encodeCapture, type DecodedCapture, type EncodedCapture } from '../domain/capture-batch.ts';
+import { decodeCapture, encodeCapture, type DecodedCapture, type EncodedCapture } from '../domain/capture-job.ts';
 import { bytesToId, idToBytes } from '../domain/ids.ts';
 import type { Connection } from './database.ts';
 import { userKey } from './users.ts';

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'mysql2/promise';
 import { Server } from 'socket.io';
-import type { DecodedCapture } from '../domain/capture-batch.ts';
+import type { DecodedCapture } from '../domain/capture-job.ts';
 import { endpointRoom, presentEvent, REQUEST_EVENT, userRoom } from '../domain/live-event.ts';
 import { describeError, type Log } from '../log.ts';
 import { isForbidden } from '../redis/connections.ts';

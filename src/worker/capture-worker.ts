@@ -1,6 +1,6 @@
 import { Worker, WaitingError, type Job, type WorkerOptions as BullWorkerOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { decodeBatch, type CaptureBatchJob } from '../domain/capture-batch.ts';
+import { decodeBatch, type CaptureBatchJob } from '../domain/capture-job.ts';
 import { describeError, type Log } from '../log.ts';
 import type { WorkerMetrics } from './metrics.ts';
 import { CAPTURE_QUEUES, readLargeBody, removeLargeBody } from '../queue/capture-queue.ts';

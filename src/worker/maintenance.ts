@@ -15,7 +15,7 @@ import {
 import { isConnectionError, isReachable } from '../redis/connections.ts';
 import { stopCaptures } from '../redis/announcements.ts';
 import { redisKeys } from '../redis/keys.ts';
-import { removeWrongPlans, type UserPlan } from '../redis/plan-copies.ts';
+import { removeWrongPlans, type UserPlan } from '../redis/plan-changes.ts';
 import { reconcileQuota } from '../redis/quota.ts';
 import { findStoredBatches } from '../store/capture-batches.ts';
 import type { Database } from '../store/database.ts';

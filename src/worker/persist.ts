@@ -1,5 +1,5 @@
 import type { Pool } from 'mysql2/promise';
-import type { DecodedCapture } from '../domain/capture-batch.ts';
+import type { DecodedCapture } from '../domain/capture-job.ts';
 import { timeOfId } from '../domain/ids.ts';
 import {
   addToCounters,

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { UserPlan } from '../redis/plan-copies.ts';
+import type { UserPlan } from '../redis/plan-changes.ts';
 import { listUserPlans, userIdOf } from '../store/users.ts';
 
 const USERS_AT_ONCE = 500;

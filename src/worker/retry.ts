@@ -4,7 +4,7 @@ import { describeError, type Log } from '../log.ts';
 const FIRST_BACKOFF_MS = 50;
 const MAX_BACKOFF_MS = 2_000;
 
-/** An unclear error is treated as the fault of a row after so many tries in a row. */
+/** An unclear error is treated as the fault of a row after so many tries in succession. */
 const UNCLEAR_TRIES = 5;
 
 /** The worker stops before this work is done: its jobs return to the queue. */

@@ -7,7 +7,7 @@ import { MAINTENANCE_QUEUE, openMaintenanceQueue } from '../queue/maintenance-qu
 import { readQueueDepth } from '../queue/queue-depth.ts';
 import { redisKeys } from '../redis/keys.ts';
 import { holdLease, type Lease } from '../redis/lease.ts';
-import { countBacklog, type Backlog } from '../store/pending-work.ts';
+import { countBacklog, type Backlog } from '../store/backlog.ts';
 import { shareRunning } from '../single-flight.ts';
 import type { Database } from '../store/database.ts';
 

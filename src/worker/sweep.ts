@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import { firstIdAt, idToBytes } from '../domain/ids.ts';
 import { retentionCutoff } from '../domain/time.ts';
 import type { Plans } from '../plans.ts';
-import type { UserPlan } from '../redis/plan-copies.ts';
+import type { UserPlan } from '../redis/plan-changes.ts';
 import {
   removeBatches,
   listExpired,
@@ -135,7 +135,7 @@ function findDue(page: readonly OldestEntry[], { plans, now }: SweepOptions): Ma
   return due;
 }
 
-/** By the time of storing, because a job may wait for any time, in the queue or after a failure. */
+/** Goes by the time of storing, not by the id's time, because a job may wait for any time, in the queue or after a failure. */
 async function removeOldBatches({ db, findQueued, isOver }: SweepOptions, result: SweepResult): Promise<void> {
   let kept = 0;
   result.pruned = await deleteInChunks(isOver, async (last) => {

@@ -166,7 +166,7 @@ test("jobs that fail, in the log and in BullMQ's records of them", async () => {
         kept.push(JSON.stringify(await redis.hmget(key, 'failedReason', 'stacktrace')));
     }
   }
-  expect(kept.filter((fields) => /\bat .*worker\.ts|persist|capture-batch/.test(fields)).length).toBeGreaterThan(1);
+  expect(kept.filter((fields) => /\bat .*worker\.ts|persist|capture-job/.test(fields)).length).toBeGreaterThan(1);
   expect(kept.filter((fields) => fields.includes(WORD))).toEqual([]);
 });
 

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
-import { encodeBatch, type CaptureBatchJob } from '../../src/domain/capture-batch.ts';
+import { encodeBatch, type CaptureBatchJob } from '../../src/domain/capture-job.ts';
 import { idToBytes, newTimeOrderedId } from '../../src/domain/ids.ts';
 import { createWorkerMetrics } from '../../src/worker/metrics.ts';
 import { inTransaction } from '../../src/store/database.ts';

@@ -1,6 +1,6 @@
 import { Worker } from 'bullmq';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { encodeBatch } from '../../src/domain/capture-batch.ts';
+import { encodeBatch } from '../../src/domain/capture-job.ts';
 import { bytesToId, firstIdAt, idToBytes, newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
 import { parsePlans, type Plan } from '../../src/plans.ts';
 import { enqueueCaptures, findQueued } from '../../src/queue/capture-queue.ts';

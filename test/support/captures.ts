@@ -1,4 +1,4 @@
-import type { DecodedCapture } from '../../src/domain/capture-batch.ts';
+import type { DecodedCapture } from '../../src/domain/capture-job.ts';
 import type { Knex } from 'knex';
 import { newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
 import { parsePlans, type Plan } from '../../src/plans.ts';

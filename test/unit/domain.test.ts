@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeBatch, encodeBatch, encodedSize } from '../../src/domain/capture-batch.ts';
+import { decodeBatch, encodeBatch, encodedSize } from '../../src/domain/capture-job.ts';
 import { headersFrom, presentRequest, queryFrom } from '../../src/domain/log-entry.ts';
 import { type StoredRequest } from '../../src/domain/captured-request.ts';
 import { aliasProblem, isAliasShaped } from '../../src/domain/alias.ts';

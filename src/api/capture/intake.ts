@@ -1,5 +1,5 @@
 import { DeadlineExceeded, withDeadline } from '../../deadline.ts';
-import { encodedSize } from '../../domain/capture-batch.ts';
+import { encodedSize } from '../../domain/capture-job.ts';
 import type { CapturedRequest } from '../../domain/captured-request.ts';
 import { newTimeOrderedId } from '../../domain/ids.ts';
 import { nextUtcDay } from '../../domain/time.ts';
@@ -15,10 +15,10 @@ const BATCH_MAX_CAPTURES = 256;
 const BATCH_MAX_BYTES = 512 * 1024;
 const MAX_OVERLAPPING_FLUSHES = 4;
 
-/** Large captures are enqueued one by one, up to so many bytes at a time: in Redis each waits for those before it. */
+/** Each large capture is a job of its own; in Redis each waits for those before it. */
 const LARGE_BYTES_IN_FLIGHT = 32 * 1024 * 1024;
 
-/** Together with the time-outs before and after, a refusal is sent within 2.5 s. */
+/** With the look-up before (0.4 s), and the quota (0.4 s) and the job (1.2 s) after, a refusal is sent within 2.5 s. */
 const MAX_WAIT_MS = 500;
 
 /** Large captures wait longer for their turn; their answer has a deadline of its own. */

@@ -5,7 +5,7 @@ const SMALL_SHARE = 1 / 16;
 
 /**
  * A user may hold this many times the free memory, and an endpoint this many times what its owner may still take
- * (dynamic thresholds, Choudhury and Hahne 1998): a single user gets nearly all, and others still find room.
+ * (dynamic thresholds, Choudhury and Hahne 1998): a single user gets about four fifths, and others still find room.
  */
 const USER_FACTOR = 4;
 const ENDPOINT_FACTOR = 8;

@@ -25,8 +25,8 @@ export interface JsonBodyOptions {
 
 /**
  * Reads a JSON object into `ctx.request.body`; without a body that is `undefined`.
- * @throws HttpError 415 for a body without a JSON content type: ignored, it would be answered as if the sender had
- *   meant the defaults. 400, 408, 413 and 503 by the body; SenderGone when the sender disconnects
+ * @throws HttpError 415 for a body without a JSON content type: if it were ignored, the sender would
+ *   get the defaults unnoticed. 400, 408, 413 and 503 by the body; SenderGone when the sender disconnects
  */
 export function jsonBody(options: JsonBodyOptions): Middleware {
   return bodyOf(koaBody({ ...COMMON, json: true, jsonLimit: MAX_BODY_BYTES }), MAX_BODY_BYTES, options);

@@ -5,7 +5,7 @@ import { userRoom } from '../../domain/live-event.ts';
 import { describeError, type Log } from '../../log.ts';
 import type { Listening } from '../../redis/listening.ts';
 import { verifyToken, type AuthOptions, type Principal } from '../auth/token.ts';
-import { Refusal } from './refusal.ts';
+import { Refusal } from './handshake-error.ts';
 import type { Sessions } from './sessions.ts';
 
 /** Time limit for saving the user's plan. Only captures need it, so a database that hangs refuses no socket. */

@@ -11,7 +11,7 @@ import type { AuthOptions } from '../auth/token.ts';
 import { createLiveConnection, type Conn, type WebSocketLike } from './connection.ts';
 import { createAdmission } from './handshake.ts';
 import { createMessageLimit } from './message-limit.ts';
-import { serveSocket, TOKEN_RECHECK_MS } from './session.ts';
+import { serveSocket, TOKEN_RECHECK_MS } from './socket.ts';
 import { createReplayLimit } from './replay.ts';
 import { createSessions, type Session, type Sessions } from './sessions.ts';
 

@@ -1,7 +1,7 @@
 import type { CloseReason } from '../../domain/live-event.ts';
 import type { Principal } from '../auth/token.ts';
 import type { Conn, LiveConnection } from './connection.ts';
-import { Refusal } from './refusal.ts';
+import { Refusal } from './handshake-error.ts';
 import type { MessageLimit } from './message-limit.ts';
 
 /** A connection's state; the principal is set by its handshake. */

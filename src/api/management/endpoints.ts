@@ -21,7 +21,7 @@ import type { ByteBudget } from '../http/byte-budget.ts';
 import { badRequest, conflict, forbidden, notFound } from '../http/errors.ts';
 import { jsonBody } from '../http/json-body.ts';
 import { validate } from '../http/validate.ts';
-import type { InFlight } from './in-flight.ts';
+import type { InFlight } from './read-your-writes.ts';
 import { createEndpointBody, endpointPageQuery } from './schemas.ts';
 
 export interface EndpointRouteOptions {

@@ -21,7 +21,7 @@ import type { ByteBudget } from '../http/byte-budget.ts';
 import { jsonBody } from '../http/json-body.ts';
 import type { Database } from '../../store/database.ts';
 import { validate } from '../http/validate.ts';
-import type { InFlight } from './in-flight.ts';
+import type { InFlight } from './read-your-writes.ts';
 import { batchDeleteBody, pageQuery } from './schemas.ts';
 
 /** Longer bodies are cut in lists; the detail route has them whole. */

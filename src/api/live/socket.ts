@@ -6,7 +6,7 @@ import type { LiveConnection } from './connection.ts';
 import type { MessageLimit } from './message-limit.ts';
 import { createSubscriptions, type SubscriptionOptions } from './subscriptions.ts';
 
-/** How often tokens are checked again; with the age of keys (`keys.ts`) a withdrawn key is out within a minute. */
+/** How often tokens are checked again; with the age of keys (`jwks-source.ts`) a withdrawn key is out within a minute. */
 export const TOKEN_RECHECK_MS = 20_000;
 
 export interface SessionOptions extends SubscriptionOptions {

@@ -1,6 +1,6 @@
 import type { ExtendedError } from 'socket.io';
 
-/** A handshake that is refused for good: the client reads the message in `connect_error`, and more in `data.error`. */
+/** A handshake that is refused: the client reads the message in `connect_error`, and more in `data.error`. */
 export class Refusal extends Error implements ExtendedError {
   readonly data: { error: string };
 

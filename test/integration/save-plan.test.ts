@@ -4,7 +4,7 @@ import { createLog } from '../../src/log.ts';
 import { newTimeOrderedId, newEndpointId, firstIdAt } from '../../src/domain/ids.ts';
 import { findQueued } from '../../src/queue/capture-queue.ts';
 import { closeRedis, openRedis } from '../../src/redis/connections.ts';
-import { beginPlanChange, fillPlan, finishPlanChange, removeWrongPlans } from '../../src/redis/plan-copies.ts';
+import { beginPlanChange, fillPlan, finishPlanChange, removeWrongPlans } from '../../src/redis/plan-changes.ts';
 import { findPlan } from '../../src/store/users.ts';
 import { persistBatches } from '../../src/worker/persist.ts';
 import { sweep } from '../../src/worker/sweep.ts';
