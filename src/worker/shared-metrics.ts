@@ -7,7 +7,7 @@ import { MAINTENANCE_QUEUE, openMaintenanceQueue } from '../queue/maintenance-qu
 import { readQueueDepth } from '../queue/queue-depth.ts';
 import { redisKeys } from '../redis/keys.ts';
 import { holdLease, type Lease } from '../redis/lease.ts';
-import { countBacklog, type Backlog } from '../store/backlog.ts';
+import { countPendingWork, type PendingWork } from '../store/pending-work.ts';
 import { shareRunning } from '../single-flight.ts';
 import type { Database } from '../store/database.ts';
 
@@ -34,14 +34,14 @@ export function startSharedMetrics({ metrics, db, redis, redisPrefix, log }: Sha
   const readDepths = shareRunning(() =>
     Promise.all(queues.map(async ([name, queue]) => ({ name, ...(await readQueueDepth(queue, redis)) }))),
   );
-  const readBacklog = shareRunning(() => countBacklog(db.knex));
+  const readPendingWork = shareRunning(() => countPendingWork(db.knex));
   metrics.onScrape(async () => {
-    const [depths, backlog] = lease.held()
-      ? await Promise.all([readInTime('Redis', readDepths), readInTime('the database', readBacklog)])
+    const [depths, pendingWork] = lease.held()
+      ? await Promise.all([readInTime('Redis', readDepths), readInTime('the database', readPendingWork)])
       : [];
     // The lease may have been lost while a store was slow.
     setDepths(lease.held() ? depths : undefined);
-    setBacklog(lease.held() ? backlog : undefined);
+    setPendingWork(lease.held() ? pendingWork : undefined);
   });
 
   async function readInTime<T>(store: string, read: () => Promise<T>): Promise<T | undefined> {
@@ -63,12 +63,12 @@ export function startSharedMetrics({ metrics, db, redis, redisPrefix, log }: Sha
     }
   }
 
-  function setBacklog(backlog: Backlog | undefined): void {
+  function setPendingWork(pendingWork: PendingWork | undefined): void {
     metrics.deadLetters.remove();
     metrics.purgesPending.remove();
-    if (backlog === undefined) return;
-    metrics.deadLetters.set(backlog.deadLetters);
-    metrics.purgesPending.set(backlog.purges);
+    if (pendingWork === undefined) return;
+    metrics.deadLetters.set(pendingWork.deadLetters);
+    metrics.purgesPending.set(pendingWork.purges);
   }
 
   return lease;
