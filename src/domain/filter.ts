@@ -33,7 +33,7 @@ export interface JsonFilter {
 export const TEXT_MAX_BODY_BYTES = 1024 * 1024;
 
 /** Longer bodies are not parsed, because parsing can't give way to other work. */
-export const JSON_MAX_BODY_BYTES = 256 * 1024;
+export const JSON_MAX_BODY_BYTES = 128 * 1024;
 
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
