@@ -11,6 +11,7 @@ import { rateLimit } from './http/rate-limit.ts';
 import { requestLog } from './http/request-log.ts';
 import { networkOf, senderAddress } from './http/sender-address.ts';
 import { endpointRoutes, type EndpointRouteOptions } from './management/endpoints.ts';
+import { entryListRoute, type EntryListOptions } from './management/entry-list.ts';
 import { openApiDocument } from './management/openapi.ts';
 import { requestRoutes, type RequestRouteOptions } from './management/requests.ts';
 import { verifySignatureRoutes, verifyStoredRoutes, type VerifyRouteOptions } from './management/verify-signature.ts';
@@ -19,7 +20,7 @@ import { verifySignatureRoutes, verifyStoredRoutes, type VerifyRouteOptions } fr
 const MANAGEMENT_DEADLINE_MS = 15_000;
 
 export interface AppOptions
-  extends CaptureOptions, EndpointRouteOptions, RequestRouteOptions, VerifyRouteOptions, AuthOptions {
+  extends CaptureOptions, EndpointRouteOptions, EntryListOptions, RequestRouteOptions, VerifyRouteOptions, AuthOptions {
   /** Requests a minute of one user to the management API, and of one address to signature checks; 0 = no limit. */
   apiRateLimitPerMinute: number;
   verifyRateLimitPerMinute: number;
@@ -65,6 +66,7 @@ export function createApp(options: AppOptions): Koa {
     }),
   );
   endpointRoutes(guarded, options);
+  entryListRoute(guarded, options);
   requestRoutes(guarded, options);
   verifyStoredRoutes(guarded, options);
   app.use(about.routes());

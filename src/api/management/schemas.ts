@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { uuid } from '../http/validate.ts';
+import { filterQuery } from './filter-query.ts';
 import { ALIAS, ALIAS_MAX_LENGTH, ALIAS_MIN_LENGTH, aliasProblem } from '../../domain/alias.ts';
 import { MAX_SIGNATURE_LENGTH, PROVIDERS } from '../../domain/signature/verify.ts';
 
@@ -68,8 +69,24 @@ const limitUpTo = (max: number, byDefault: number) =>
 
 const offset = wholeNumber.pipe(z.int().min(0).max(MAX_WHOLE_NUMBER)).default(0);
 
+/** A query that adds `target` and `raw_headers` to entries. */
+export const rawQuery = z.object({
+  raw: z
+    .enum(['true', 'false'], 'must be true or false')
+    .default('false')
+    .transform((text) => text === 'true')
+    .pipe(z.boolean())
+    .meta({ description: 'Adds target and raw_headers to each entry' }),
+});
+
 /** Query of `GET /api/endpoints/:id/requests`; a `limit` over 200 is clamped. Other names are ignored. */
-export const pageQuery = z.object({ limit: limitUpTo(MAX_LIMIT, 50), offset, before: uuid.optional() });
+export const pageQuery = z.object({
+  limit: limitUpTo(MAX_LIMIT, 50),
+  offset,
+  before: uuid.optional(),
+  ...rawQuery.shape,
+  ...filterQuery,
+});
 
 /** Query of `GET /api/endpoints`, likewise; the default is a full page. */
 export const endpointPageQuery = z.object({
