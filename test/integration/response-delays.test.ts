@@ -100,7 +100,7 @@ describe('while answers wait', () => {
     await eventually(() => reply().match(/late/g)?.length === 8);
     expect(reply().match(/X-Hookbay-Delay: skipped/g)).toHaveLength(3);
     const order = [...reply().matchAll(/X-Hookbay-Request-Id: (\S+)/g)].map(([, one]) => one);
-    expect((await owner.list(id)).body.requests.map((entry) => entry.id).toSorted()).toEqual(order.toSorted());
+    expect(new Set((await owner.list(id)).body.requests.map((entry) => entry.id))).toEqual(new Set(order));
     socket.destroy();
   });
 
