@@ -35,7 +35,7 @@ const GUARD = {
 };
 
 describe('PUT, GET and DELETE of a response', () => {
-  test('change what the sender gets; the request is captured all the same', async () => {
+  test('change what the sender gets; the request is captured all the same [Custom response]', async () => {
     const { id } = (await owner.create()).body;
     const path = `/api/endpoints/${id}/response`;
     expect(await owner.call('GET', path)).toMatchObject({
@@ -64,7 +64,7 @@ describe('PUT, GET and DELETE of a response', () => {
     expect((await owner.list(id)).body.requests.map((entry) => entry.id)).toEqual([receipt, captured.body.id]);
   });
 
-  test('a receipt carries its id in a header as well', async () => {
+  test('a receipt carries its id in a header as well [`X-Hookbay-Request-Id`]', async () => {
     const { id } = (await owner.create()).body;
     const answer = await send<{ id: string }>(`${url}/h/${id}`, { method: 'POST' });
     expect(answer.headers).toMatchObject({ ...GUARD, 'x-hookbay-request-id': answer.body.id });
@@ -275,7 +275,7 @@ describe('refusals stay ours, whatever the response', () => {
     refused(await send(`${url}/h/${id}`), 410);
   });
 
-  test('404, 400, and what cannot be parsed', async () => {
+  test('404, 400, and what cannot be parsed [Security headers below `/h`]', async () => {
     refused(await send(`${url}/h/nobody`), 404);
     refused(await send(`${url}/h`), 404);
     for (const bytes of [
@@ -340,7 +340,7 @@ describe('CUSTOM_RESPONSES', () => {
 });
 
 describe('CAPTURE_BASE_URL', () => {
-  test('captures are answered at its host alone, and everything else elsewhere', async () => {
+  test('captures are answered at its host alone, and everything else elsewhere [`CAPTURE_BASE_URL`]', async () => {
     const api = await environment.startApi({ CAPTURE_BASE_URL: 'https://In.example.net/x/' });
     const created = (await client(api.url, mintToken('ann')).create({ alias: 'split-hosts' })).body;
     expect(created).toMatchObject({

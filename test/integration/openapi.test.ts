@@ -88,6 +88,15 @@ test('every route answers as documented, errors too [OpenAPI]', async () => {
   hold('get', '/api/endpoints/{id}/requests', await owner.list(id));
   hold('get', '/api/endpoints/{id}/requests', await owner.list(id, '?limit=0'));
   hold('get', '/api/endpoints/{id}/requests', await owner.list('unknown'));
+  const response = (method: string, key: string, body?: unknown): Promise<void> =>
+    owner
+      .call(method, `/api/endpoints/${key}/response`, body)
+      .then((answer) => hold(method.toLowerCase(), '/api/endpoints/{id}/response', answer));
+  await response('PUT', id, { status: 200, delayMs: 1 });
+  for (const body of [{}, '[', { status: 302 }, { status: 200, body: 'x'.repeat(70_000) }])
+    await response('PUT', id, body);
+  for (const method of ['GET', 'DELETE', 'GET']) await response(method, id);
+  for (const method of ['PUT', 'GET', 'DELETE']) await response(method, 'unknown', { status: 200 });
   hold('get', '/api/requests/{id}', await owner.entry(entry));
   hold('get', '/api/requests/{id}', await owner.entry('unknown'));
   hold('get', '/api/requests/{id}/body', await owner.body(entry));

@@ -27,22 +27,28 @@ const responseOf = (status: number): CustomResponse => ({
 });
 
 /** One endpoint with the response that the database has. */
-class Row {
-  id = newEndpointId();
-  userId = 'ann';
-  plan = 'pro';
-  expiresAt: Date | null = null;
-  response: CustomResponse | null = null;
-  responseVersion = 0;
-
+interface Row extends CaptureTarget {
   /** As a transaction commits a change. */
-  commit(status: number): void {
-    this.response = responseOf(status);
-    this.responseVersion += 1;
-  }
-  read(): CaptureTarget {
-    return { ...this };
-  }
+  commit(status: number): void;
+  read(): CaptureTarget;
+}
+
+function newRow(): Row {
+  return {
+    id: newEndpointId(),
+    userId: 'ann',
+    plan: 'pro',
+    expiresAt: null,
+    response: null,
+    responseVersion: 0,
+    commit(status) {
+      this.response = responseOf(status);
+      this.responseVersion += 1;
+    },
+    read() {
+      return { ...this };
+    },
+  };
 }
 
 type FindInDatabase = (key: string) => Promise<CaptureTarget | undefined>;
@@ -68,7 +74,7 @@ const statusAt = async (pod: EndpointCache, { id }: Row): Promise<number | undef
 
 describe('a change of a response', () => {
   test('is there at once, with the bytes and headers that were given, and the database is not asked', async () => {
-    const row = new Row();
+    const row = newRow();
     const [pod, other] = [await openPod(async () => row.read()), await openPod(unreachable)];
     await pod.created(row, null);
     await pod.finishPlanChange('ann', await pod.beginPlanChange('ann'), 'pro');
@@ -79,7 +85,7 @@ describe('a change of a response', () => {
   });
 
   test('whose process dies after the commit is found in the database, then in Redis', async () => {
-    const row = new Row();
+    const row = newRow();
     const [pod, cut] = [await openPod(async () => row.read()), await openPod(unreachable)];
     await pod.created(row, null);
     expect(await statusAt(pod, row)).toBeUndefined();
@@ -93,7 +99,7 @@ describe('a change of a response', () => {
   });
 
   test('whose process dies before the commit leaves the older one, and no mark after a minute', async () => {
-    const row = new Row();
+    const row = newRow();
     const pod = await openPod(async () => row.read());
     row.commit(203);
     expect(await statusAt(pod, row)).toBe(203);
@@ -110,7 +116,7 @@ describe('a change of a response', () => {
   test.each([true, false])(
     'wins over a look-up that read the row before the commit (record before: %s)',
     async (has) => {
-      const row = new Row();
+      const row = newRow();
       const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<CaptureTarget>()];
       const pod = await openPod(async () => row.read());
       const slow = await openPod(() => {
@@ -133,7 +139,7 @@ describe('a change of a response', () => {
   );
 
   test('of two, the later one stays, in whatever order they are published', async () => {
-    const row = new Row();
+    const row = newRow();
     const [one, two] = [await openPod(async () => row.read()), await openPod(async () => row.read())];
     await one.beginResponseChange(row.read());
     row.commit(201);
@@ -150,7 +156,7 @@ describe('a change of a response', () => {
   });
 
   test('does not bring back an endpoint that is deleted', async () => {
-    const row = new Row();
+    const row = newRow();
     const pod = await openPod(async () => row.read());
     await pod.created(row, null);
     await pod.withCapturesStopped(row, async () => true);
@@ -161,7 +167,7 @@ describe('a change of a response', () => {
   });
 
   test('is not lost by a delete that fails, with or without the database', async () => {
-    const row = new Row();
+    const row = newRow();
     const [pod, cut] = [await openPod(async () => row.read()), await openPod(unreachable)];
     row.commit(201);
     expect(await statusAt(pod, row)).toBe(201);
@@ -174,7 +180,7 @@ describe('a change of a response', () => {
 });
 
 test('a record of the previous version is completed once, keeps its end, and captures without the database', async () => {
-  const row = new Row();
+  const row = newRow();
   let questions = 0;
   const pod = await openPod(async () => {
     questions += 1;

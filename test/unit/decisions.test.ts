@@ -58,6 +58,10 @@ const ROWS = [
   'Event',
   '404 for other routes, 405 for other methods on known routes',
   'OpenAPI',
+  'Custom response',
+  '`X-Hookbay-Request-Id`',
+  'Security headers below `/h`',
+  '`CAPTURE_BASE_URL`',
 ];
 
 /** Titles with brackets at their end, by the text in the brackets. */
