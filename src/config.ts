@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { MisconfigurationError } from './user-error.ts';
 import { parsePlans, type Plans } from './plans.ts';
 import {
-  BASE_URL,
+  baseUrl,
   boolean,
   integer,
   JWKS_URL,
@@ -55,6 +55,10 @@ export interface Config {
   internalPort: number;
   /** Public address without a trailing slash; endpoint URLs are built from it, never from Host. */
   baseUrl: string;
+  /** The same for endpoint URLs, where captures have a host of their own: `/h` is answered there only, `/api` is not. */
+  captureBaseUrl: string | undefined;
+  /** Which custom responses are sent; `safe` = all but redirects. */
+  customResponses: 'off' | 'safe' | 'redirects';
   mysql: MysqlConfig;
   redis: RedisConfig;
   jwt: JwtConfig;
@@ -118,7 +122,9 @@ export function readConfig(env: Env, role: Role): Config {
     host: get(text('HOST', 'an address to listen on'), '0.0.0.0'),
     port,
     internalPort: get(integer('INTERNAL_PORT', 0, 65_535), 9090),
-    baseUrl: get(BASE_URL, `http://localhost:${port}`),
+    baseUrl: get(baseUrl('BASE_URL'), `http://localhost:${port}`),
+    captureBaseUrl: get<string | undefined>(baseUrl('CAPTURE_BASE_URL'), undefined),
+    customResponses: get(oneOf('CUSTOM_RESPONSES', ['off', 'safe', 'redirects']), 'safe'),
     mysql: readMysql(get),
     redis: readRedis(get),
     jwt: readJwt(get),
@@ -152,6 +158,9 @@ export function readConfig(env: Env, role: Role): Config {
 
   if (!plans.has(defaultPlan) && !env['DEFAULT_PLAN'])
     problems.push(`DEFAULT_PLAN must be one of ${[...plans.keys()].join(', ')}`);
+  // Browsers share cookies between the ports of a host.
+  if (config.captureBaseUrl && new URL(config.captureBaseUrl).hostname === new URL(config.baseUrl).hostname)
+    problems.push('CAPTURE_BASE_URL must have another host name than BASE_URL');
   problems.push(...keyProblems(env, role));
   if (problems.length > 0) throw new MisconfigurationError(`Hookbay cannot start:\n${problems.join('\n')}`);
   return config;

@@ -10,16 +10,18 @@ export interface Setting<T> {
   secret?: boolean;
 }
 
-export const BASE_URL: Setting<string> = {
-  name: 'BASE_URL',
-  expects: 'an http:// or https:// address without query or fragment',
-  parse: (value) => {
-    const url = new URL(value);
-    if (!/^https?:$/.test(url.protocol) || url.search || url.hash || url.username)
-      throw new Error('not such an address');
-    return value.replace(/\/+$/, '');
-  },
-};
+export function baseUrl(name: string): Setting<string> {
+  return {
+    name,
+    expects: 'an http:// or https:// address without query or fragment',
+    parse: (value) => {
+      const url = new URL(value);
+      if (!/^https?:$/.test(url.protocol) || url.search || url.hash || url.username)
+        throw new Error('not such an address');
+      return value.replace(/\/+$/, '');
+    },
+  };
+}
 
 export const JWT_SECRET: Setting<string> = {
   name: 'JWT_SECRET',

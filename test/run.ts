@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { claimDataDir } from '../src/local/processes.ts';
 import { say } from '../src/local/progress.ts';
+import { findOrInstallBrowser } from '../src/local/programs.ts';
 import { findImageTool, IMAGE_TESTS, NO_IMAGE_TOOL } from './support/image.ts';
 
 interface Report {
@@ -35,6 +36,9 @@ if (filters.length === 0) {
   await check('Format', 'prettier', ['--check', '--log-level=warn', ...FORMATTED]);
   await check('Lint', 'oxlint', ['--type-aware', '--deny-warnings', 'src', 'test', 'migrations']);
 }
+const wantsBrowser = filters.length === 0 || filters.some((filter) => filter.includes('browser'));
+// Without one its tests are skipped.
+if (wantsBrowser) await findOrInstallBrowser().catch((error: unknown) => say(String(error)));
 const reportFile = join(folder, 'report.json');
 await check('Tests', 'vitest', [
   'run',

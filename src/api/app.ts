@@ -5,11 +5,13 @@ import { withDeadline } from '../deadline.ts';
 import { authenticate, principal, type AuthOptions } from './auth/token.ts';
 import { capture, type CaptureOptions } from './capture/capture.ts';
 import { errorHandler } from './http/error-handler.ts';
-import { httpError } from './http/errors.ts';
+import type { Hosts } from './http/capture-host.ts';
+import { httpError, notFound } from './http/errors.ts';
 import { checkHost } from './http/host.ts';
 import { rateLimit } from './http/rate-limit.ts';
 import { requestLog } from './http/request-log.ts';
 import { networkOf, senderAddress } from './http/sender-address.ts';
+import { customResponseRoutes, type CustomResponseRouteOptions } from './management/custom-responses.ts';
 import { endpointRoutes, type EndpointRouteOptions } from './management/endpoints.ts';
 import { entryListRoute, type EntryListOptions } from './management/entry-list.ts';
 import { openApiDocument } from './management/openapi.ts';
@@ -20,7 +22,14 @@ import { verifySignatureRoutes, verifyStoredRoutes, type VerifyRouteOptions } fr
 const MANAGEMENT_DEADLINE_MS = 15_000;
 
 export interface AppOptions
-  extends CaptureOptions, EndpointRouteOptions, EntryListOptions, RequestRouteOptions, VerifyRouteOptions, AuthOptions {
+  extends
+    CaptureOptions,
+    CustomResponseRouteOptions,
+    EndpointRouteOptions,
+    EntryListOptions,
+    RequestRouteOptions,
+    VerifyRouteOptions,
+    AuthOptions {
   /** Requests a minute of one user to the management API, and of one address to signature checks; 0 = no limit. */
   apiRateLimitPerMinute: number;
   verifyRateLimitPerMinute: number;
@@ -40,14 +49,14 @@ export function createApp(options: AppOptions): Koa {
   app.use(requestLog(options.metrics, options.log));
   // A second time below the log, because the log needs the status of a failed request.
   app.use(renderErrors);
-  app.use(hostGuard);
+  app.use(hostGuard(options.hosts));
   const { cacheRedis: redis, redisPrefix: prefix, log } = options;
   const open = new Router();
   const networkOfSender = (ctx: Context): string => networkOf(senderAddress(ctx.req, options.trustProxyHops));
   const perMinute = options.verifyRateLimitPerMinute;
   open.use(rateLimit({ name: 'verify', perMinute, keyOf: networkOfSender, redis, prefix, log }));
   verifySignatureRoutes(open, options);
-  const document = openApiDocument(options.baseUrl);
+  const document = openApiDocument(options.baseUrl, options.captureBaseUrl);
   const about = new Router();
   about.get('/openapi.json', (ctx) => {
     ctx.body = document;
@@ -67,6 +76,7 @@ export function createApp(options: AppOptions): Koa {
   );
   endpointRoutes(guarded, options);
   entryListRoute(guarded, options);
+  customResponseRoutes(guarded, options);
   requestRoutes(guarded, options);
   verifyStoredRoutes(guarded, options);
   app.use(about.routes());
@@ -81,9 +91,12 @@ async function limitDuration(_ctx: Context, next: Next): Promise<void> {
   await withDeadline(MANAGEMENT_DEADLINE_MS, next());
 }
 
-async function hostGuard(ctx: Context, next: Next): Promise<void> {
-  checkHost(ctx.req);
-  await next();
+function hostGuard(hosts: Hosts) {
+  return async (ctx: Context, next: Next): Promise<void> => {
+    checkHost(ctx.req);
+    if (!hosts.takeManagement(ctx.req)) throw notFound();
+    await next();
+  };
 }
 
 async function responseHeaders(ctx: Context, next: Next): Promise<void> {

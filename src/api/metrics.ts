@@ -28,6 +28,7 @@ export interface ApiMetrics extends Metrics {
   batchCaptures: Histogram;
   intakeBytes: Gauge;
   answerBytes: Gauge;
+  delayedAnswers: Gauge;
   httpRequests: Counter<'route' | 'status'>;
   httpRequestSeconds: Histogram<'route'>;
   sockets: Gauge;
@@ -60,6 +61,7 @@ export function createApiMetrics(): ApiMetrics {
     batchCaptures: histogram('hookbay_batch_captures', 'Captures in one enqueued batch', BATCH_BUCKETS),
     intakeBytes: gauge('hookbay_intake_bytes', 'Bytes of request bodies held in memory'),
     answerBytes: gauge('hookbay_answer_bytes', 'Bytes of entries held in memory until their readers have them'),
+    delayedAnswers: gauge('hookbay_delayed_answers', 'Custom responses that wait for their delay'),
     httpRequests: counter(
       'hookbay_http_requests_total',
       'Management requests by route pattern and class of status',

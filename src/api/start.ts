@@ -13,10 +13,12 @@ import { startMemoryWatch } from '../redis/memory-watch.ts';
 import { createQuota } from '../redis/quota.ts';
 import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
-import { findCaptureTargets } from '../store/endpoints.ts';
+import { findCaptureTargets } from '../store/capture-targets.ts';
 import { findUsage } from '../store/usage.ts';
 import { createApp } from './app.ts';
+import { createDelays } from './capture/delays.ts';
 import { createByteBudget } from './http/byte-budget.ts';
+import { createHosts } from './http/capture-host.ts';
 import { createEndpointLookUps, limitLookUps } from './capture/endpoint-look-ups.ts';
 import { createInFlight } from './management/read-your-writes.ts';
 import { createScanLimit } from './management/scans.ts';
@@ -76,18 +78,23 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
 
   const captureBodies = createByteBudget(config.intakeMaxBytes);
   const answers = createByteBudget(config.answerMaxBytes);
+  const delays = createDelays();
   metrics.measureConnections(() => db.connections());
   metrics.onScrape(() => {
     metrics.intakeBytes.set(captureBodies.used());
     metrics.answerBytes.set(answers.used());
+    metrics.delayedAnswers.set(delays.count());
     metrics.redisMemoryRatio.set(memory.ratio());
     metrics.redisMemoryRefusing.set(memory.refusing() ? 1 : 0);
   });
 
   const keys = resources.add(openKeys(config.jwt, log), (open) => open.close());
   const auth = { ...config, keySource: keys.find, rememberPlan: createPlanMemory({ db, endpoints, log }) };
+  const hosts = createHosts(config.captureBaseUrl);
   const app = createApp({
     ...auth,
+    hosts,
+    delays,
     cacheRedis,
     redisPrefix: config.redis.prefix,
     db,
@@ -115,11 +122,12 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   });
 
   let live: Live | undefined;
-  const http = createHttpServer(app, (req) => live?.acceptsUpgrade(req) === true);
+  const http = createHttpServer(app, (req) => hosts.takeManagement(req) && live?.acceptsUpgrade(req) === true);
   if (config.live.enabled) live = openLive();
   const port = await listen(http.server, config.host, config.port);
   resources.add(http, async (open) => {
     readiness.drain();
+    delays.stop();
     await open.drain(config.drainDelayMs, async () => live?.drain());
   });
   const { internalPort } = readiness;

@@ -19,29 +19,38 @@ export interface Programs {
 export async function findOrInstallPrograms(): Promise<Programs> {
   const found = findPrograms();
   if (found !== undefined) return found;
-  if (find(['apt-get']) === undefined || !isDebianLike()) throw new UserError(howToInstall());
-  const sudo = process.getuid?.() === 0 ? [] : ['sudo'];
-  if (sudo.length > 0 && find(sudo) === undefined) throw new UserError(howToInstall());
-  await step(
-    `Installing MariaDB and Redis with apt (${[...sudo, 'apt-get install', ...DEBIAN_PACKAGES].join(' ')})`,
-    async () => {
-      await run([...sudo, 'apt-get', 'update', '-qq']);
-      await run([
-        ...sudo,
-        'env',
-        'DEBIAN_FRONTEND=noninteractive',
-        'apt-get',
-        'install',
-        '-y',
-        '-qq',
-        '--no-install-recommends',
-        ...DEBIAN_PACKAGES,
-      ]);
-    },
-  );
+  await installWithApt('MariaDB and Redis', DEBIAN_PACKAGES, howToInstall());
   const installed = findPrograms();
   if (installed === undefined) throw new UserError(howToInstall());
   return installed;
+}
+
+/** The browser of tests. Throws UserError where there is none and apt cannot install it. */
+export async function findOrInstallBrowser(): Promise<string> {
+  const found = findBrowser();
+  if (found !== undefined) return found;
+  const help = 'Chromium is needed and was not found';
+  await installWithApt('Chromium', ['chromium'], help);
+  const installed = findBrowser();
+  if (installed === undefined) throw new UserError(help);
+  return installed;
+}
+
+export function findBrowser(): string | undefined {
+  return find(['chromium', 'chromium-browser', 'google-chrome']);
+}
+
+/** @throws UserError with `help` where there is no apt, or no right to use it */
+async function installWithApt(what: string, packages: string[], help: string): Promise<void> {
+  if (find(['apt-get']) === undefined || !isDebianLike()) throw new UserError(help);
+  const sudo = process.getuid?.() === 0 ? [] : ['sudo'];
+  if (sudo.length > 0 && find(sudo) === undefined) throw new UserError(help);
+  const quiet = ['-y', '-qq', '--no-install-recommends'];
+  const install = ['env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', 'install', ...quiet, ...packages];
+  await step(`Installing ${what} with apt (${[...sudo, 'apt-get install', ...packages].join(' ')})`, async () => {
+    await run([...sudo, 'apt-get', 'update', '-qq']);
+    await run([...sudo, ...install]);
+  });
 }
 
 function findPrograms(): Programs | undefined {

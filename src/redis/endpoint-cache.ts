@@ -2,8 +2,8 @@ import type { Redis } from 'ioredis';
 import { OutcomeUnknown } from '../deadline.ts';
 import { describeError } from '../log.ts';
 import { isUuid, newEndpointId } from '../domain/ids.ts';
-import { HOUR_MS } from '../domain/time.ts';
-import type { CaptureTarget } from '../store/endpoints.ts';
+import type { CaptureTarget } from '../store/capture-targets.ts';
+import type { EndpointWithResponse } from '../store/custom-responses.ts';
 import { announce, isTombstone, stopCaptures } from './announcements.ts';
 import {
   createEndpointCopies,
@@ -11,7 +11,16 @@ import {
   type EndpointCopies,
   type EndpointCopiesOptions,
 } from './process-copies.ts';
-import { redisKeys, type RedisKeys } from './keys.ts';
+import {
+  addRecord,
+  beginResponseChange,
+  endpointOf,
+  fillRecord,
+  isSettled,
+  parseRecord,
+  recordOf,
+} from './endpoint-records.ts';
+import { redisKeys } from './keys.ts';
 import { beginPlanChange, fillPlan, finishPlanChange } from './plan-changes.ts';
 
 /** Until the row is removed: if the process of the delete dies, captures continue after this time. */
@@ -19,9 +28,6 @@ const TENTATIVE_TOMBSTONE_SECONDS = 30;
 
 /** While the outcome of a delete is unknown, Redis keeps the endpoint for this time; then the database is queried. */
 const UNCERTAIN_MS = 5_000;
-
-/** An expired endpoint stays in Redis for this time, so captures get their 410 without a look-up. */
-const KEEP_AFTER_EXPIRY_MS = 48 * HOUR_MS;
 
 export interface CachedTarget extends CachedEndpoint {
   plan: string;
@@ -44,6 +50,13 @@ export interface EndpointCache {
   beginPlanChange(userId: string): Promise<string>;
   /** Publishes a user's new plan to all pods. */
   finishPlanChange(userId: string, token: string, plan: string): Promise<void>;
+  /**
+   * Marks the response of an endpoint as changing, see `endpoint-records.ts`. Returns whether the change may be
+   * committed.
+   */
+  beginResponseChange(before: EndpointWithResponse): Promise<boolean>;
+  /** Publishes the new response to all pods, after the commit. */
+  finishResponseChange(after: EndpointWithResponse): Promise<void>;
   /** Whether announcements reach this process; otherwise it keeps no copies of its own. */
   isListening(): boolean;
   stop(): void;
@@ -61,8 +74,8 @@ export interface EndpointCacheOptions extends EndpointCopiesOptions {
  * the other pods, which drop their copies of the changed values.
  *
  * Redis holds endpoints for as long as they exist, so captures continue while the database is unreachable. A look-up
- * writes only where there is no value (`NX`), and a delete leaves a tombstone, so a look-up that read the row before
- * the delete cannot restore the endpoint.
+ * writes only where there is no value or an older response, and a delete leaves a tombstone, so a look-up that read the
+ * row before the delete cannot restore the endpoint.
  */
 export function createEndpointCache(options: EndpointCacheOptions): EndpointCache {
   const { redis, prefix, log } = options;
@@ -70,11 +83,14 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
   const local = createEndpointCopies(options);
   const { find, findPlan } = createLookUp(options, local);
 
-  async function restore(target: NewTarget, mark: string, forMs: number): Promise<void> {
+  /** The database is asked for the response, because it may have changed meanwhile; `before` is used without it. */
+  async function restore(target: NewTarget, before: string | null, mark: string, forMs: number): Promise<void> {
     const key = keys.endpoint(target.id);
     if ((await redis.get(key))?.endsWith(mark) !== true) return;
     await redis.del(key);
-    await write(redis, keys, target, null, forMs);
+    const response = before === null || isTombstone(before) ? null : (parseRecord(before).response ?? null);
+    const { id, userId, expiresAt } = target;
+    await addRecord(redis, key, { id, userId, expiresAt: expiresAt?.getTime() ?? null, response }, forMs);
     await announceChange([key]);
   }
 
@@ -86,7 +102,11 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
   return {
     find,
     async created(target, alias) {
-      await write(redis, keys, target, alias);
+      const record = recordOf({ ...target, response: null, responseVersion: 0 });
+      await Promise.all([
+        addRecord(redis, keys.endpoint(target.id), record),
+        alias !== null && redis.set(keys.alias(alias), target.id),
+      ]);
       await announceChange([keys.endpoint(target.id), ...(alias === null ? [] : [keys.alias(alias)])]);
     },
     async withCapturesStopped(target, remove) {
@@ -94,13 +114,14 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
       local.drop([key]);
       // A mark of its own: a delete that fails must not undo another one that succeeded.
       const mark = newEndpointId();
+      const before = await redis.get(key);
       await stopCaptures(redis, prefix, target.id, { mark, seconds: TENTATIVE_TOMBSTONE_SECONDS });
       try {
         const result = await remove();
         await stopCaptures(redis, prefix, target.id).catch(() => {});
         return result;
       } catch (error) {
-        await restore(target, mark, error instanceof OutcomeUnknown ? UNCERTAIN_MS : Infinity).catch(
+        await restore(target, before, mark, error instanceof OutcomeUnknown ? UNCERTAIN_MS : Infinity).catch(
           (failure: unknown) => {
             log.warn({ error: describeError(failure) }, 'Captures stay stopped for some seconds');
           },
@@ -114,6 +135,13 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
       local.drop([keys.plan(userId)]);
       await finishPlanChange(redis, prefix, userId, token, plan);
       local.drop([keys.plan(userId)]);
+    },
+    beginResponseChange: (before) => beginResponseChange(redis, keys.endpoint(before.id), before),
+    async finishResponseChange(after) {
+      const key = keys.endpoint(after.id);
+      local.drop([key]);
+      await fillRecord(redis, key, after);
+      await announceChange([key]);
     },
     isListening: () => local.listening.isUp(),
     stop: () => local.listening.stop(),
@@ -151,21 +179,30 @@ function createLookUp({ redis, prefix, findInDatabase }: EndpointCacheOptions, l
     const id = await redis.get(keys.alias(alias));
     if (id !== null && (await findById(id)) !== undefined) return id;
     const target = await findInDatabase(alias);
-    if (target !== undefined) await write(redis, keys, target, alias);
-    return target?.id;
+    if (target === undefined) return undefined;
+    await Promise.all([
+      addRecord(redis, keys.endpoint(target.id), recordOf(target)),
+      // Always written, because it may point to a deleted endpoint.
+      redis.set(keys.alias(alias), target.id),
+    ]);
+    return target.id;
   }
 
   async function loadEndpoint(id: string): Promise<CachedEndpoint | undefined> {
     const key = keys.endpoint(id);
-    let value = await redis.get(key);
-    if (value === null) {
-      const target = await findInDatabase(id);
-      if (target === undefined) return undefined;
-      await Promise.all([write(redis, keys, target, null), fillPlan(redis, prefix, target.userId, target.plan)]);
-      // Reads again what Redis holds now: a delete may have come meanwhile.
-      value = await redis.get(key);
-    }
-    return value === null || isTombstone(value) ? undefined : (JSON.parse(value) as CachedEndpoint);
+    const value = await redis.get(key);
+    if (value !== null && isTombstone(value)) return undefined;
+    const record = value === null ? undefined : parseRecord(value);
+    if (record !== undefined && isSettled(record)) return endpointOf(record);
+    const target = await findInDatabase(id).catch((error: unknown) => {
+      // A response that may be an older one is better than no capture.
+      if (record === undefined) throw error;
+    });
+    if (target === undefined) return record && endpointOf(record);
+    await Promise.all([fillRecord(redis, key, target), fillPlan(redis, prefix, target.userId, target.plan)]);
+    // Reads again what Redis holds now: a delete may have come meanwhile.
+    const filled = await redis.get(key);
+    return filled === null || isTombstone(filled) ? undefined : endpointOf(parseRecord(filled));
   }
 
   async function loadPlan({ id, userId }: CachedEndpoint): Promise<string | undefined> {
@@ -183,24 +220,4 @@ function createLookUp({ redis, prefix, findInDatabase }: EndpointCacheOptions, l
   }
 
   return { find, findPlan };
-}
-
-/** Writes only where there is no value. An alias is always written, because it may point to a deleted endpoint. */
-async function write(
-  redis: Redis,
-  keys: RedisKeys,
-  target: NewTarget,
-  alias: string | null,
-  forMs = Infinity,
-): Promise<void> {
-  const { id, userId, expiresAt } = target;
-  const endpoint: CachedEndpoint = { id, userId, expiresAt: expiresAt?.getTime() ?? null };
-  const json = JSON.stringify(endpoint);
-  const untilEnd = endpoint.expiresAt === null ? Infinity : Math.max(0, endpoint.expiresAt - Date.now());
-  const keepMs = Math.min(forMs, untilEnd + KEEP_AFTER_EXPIRY_MS);
-  const key = keys.endpoint(id);
-  await Promise.all([
-    keepMs === Infinity ? redis.set(key, json, 'NX') : redis.set(key, json, 'PX', keepMs, 'NX'),
-    alias !== null && redis.set(keys.alias(alias), id),
-  ]);
 }

@@ -9,9 +9,21 @@ export interface LocalCopies<V extends {}> {
   clear(): void;
 }
 
-/** @param mayKeep whether announcements reach this process */
-export function createLocalCopies<V extends {}>(max: number, ttlMs: number, mayKeep: () => boolean): LocalCopies<V> {
-  const copies = new LRUCache<string, V>({ max, ttl: ttlMs });
+export interface LocalCopiesOptions<V> {
+  max: number;
+  ttlMs: number;
+  /** Whether announcements reach this process. */
+  mayKeep: () => boolean;
+  /** For values of very different sizes: a limit on the sum of their sizes. */
+  bytes?: { max: number; sizeOf: (value: V) => number };
+}
+
+export function createLocalCopies<V extends {}>({ max, ttlMs, mayKeep, bytes }: LocalCopiesOptions<V>): LocalCopies<V> {
+  const copies = new LRUCache<string, V>({
+    max,
+    ttl: ttlMs,
+    ...(bytes && { maxSize: bytes.max, sizeCalculation: bytes.sizeOf }),
+  });
   /** The number of running loads of a key; loads that began before a drop are not in here any more. */
   const loading = new Map<string, { loads: number }>();
 

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import type { CustomResponse } from '../domain/custom-response.ts';
 import { describeError, type Log } from '../log.ts';
 import { announcedKeys } from './announcements.ts';
 import { redisKeys } from './keys.ts';
@@ -9,16 +10,20 @@ import { createLocalCopies, type LocalCopies } from './local-copies.ts';
 const LOCAL_TTL_MS = 5_000;
 const LOCAL_MAX = 20_000;
 
+/** Bytes of endpoints with custom responses, each of which may have 24 KiB. */
+const LOCAL_MAX_BYTES = 32 * 1024 * 1024;
+
 /** Together: how long a process relies on its copies after its connection for announcements hangs. */
 const HEARTBEAT_MS = 1_000;
 const HEARTBEAT_TIMEOUT_MS = 2_000;
 
-/** An endpoint in Redis; its owner's plan has a key of its own, because it changes separately. */
 export interface CachedEndpoint {
   id: string;
   userId: string;
   /** Unix milliseconds, null for a permanent endpoint. */
   expiresAt: number | null;
+  /** In place of the receipt; null = the receipt. */
+  response: CustomResponse | null;
 }
 
 export interface EndpointCopiesOptions {
@@ -40,9 +45,13 @@ export interface EndpointCopies {
 export function createEndpointCopies({ subscriber, prefix, log }: EndpointCopiesOptions): EndpointCopies {
   const { announcements } = redisKeys(prefix);
   const mayKeep = (): boolean => listening.isUp();
-  const aliases = createLocalCopies<string>(LOCAL_MAX, LOCAL_TTL_MS, mayKeep);
-  const endpoints = createLocalCopies<CachedEndpoint>(LOCAL_MAX, LOCAL_TTL_MS, mayKeep);
-  const plans = createLocalCopies<string>(LOCAL_MAX, LOCAL_TTL_MS, mayKeep);
+  const options = { max: LOCAL_MAX, ttlMs: LOCAL_TTL_MS, mayKeep };
+  const aliases = createLocalCopies<string>(options);
+  const endpoints = createLocalCopies<CachedEndpoint>({
+    ...options,
+    bytes: { max: LOCAL_MAX_BYTES, sizeOf: bytesOf },
+  });
+  const plans = createLocalCopies<string>(options);
   const all = [aliases, endpoints, plans];
 
   function drop(changed: readonly string[]): void {
@@ -69,4 +78,8 @@ export function createEndpointCopies({ subscriber, prefix, log }: EndpointCopies
     },
   });
   return { aliases, endpoints, plans, drop, listening };
+}
+
+function bytesOf({ response }: CachedEndpoint): number {
+  return 512 + (response === null ? 0 : response.body.length + JSON.stringify(response.headers).length);
 }

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { OutcomeUnknown } from '../deadline.ts';
 import type { Endpoint } from '../domain/endpoint.ts';
 import type { Plan } from '../plans.ts';
-import { bytesToId, idToBytes, isUuid } from '../domain/ids.ts';
+import { bytesToId, idToBytes } from '../domain/ids.ts';
 import { isDuplicateKey } from './sql-errors.ts';
 import { lockUser, userIdOf, userKey } from './users.ts';
 
@@ -18,6 +18,20 @@ interface EndpointRow {
   created_at: Date;
   updated_at: Date;
 }
+
+/** All but the custom response, which is read where it is needed only. */
+const COLUMNS = [
+  'id',
+  'user_id',
+  'alias',
+  'is_permanent',
+  'expires_at',
+  'request_count',
+  'stored_count',
+  'last_request_at',
+  'created_at',
+  'updated_at',
+] as const satisfies readonly (keyof EndpointRow)[];
 
 export interface NewEndpoint {
   id: string;
@@ -43,13 +57,6 @@ export class TooManyEndpoints extends Error {
     this.max = max;
     this.held = held;
   }
-}
-
-export interface CaptureTarget {
-  id: string;
-  userId: string;
-  plan: string;
-  expiresAt: Date | null;
 }
 
 /** Locks the user's row, so concurrent creates cannot exceed the plan. Throws TooManyEndpoints or AliasTaken. */
@@ -138,7 +145,7 @@ export async function listEndpoints(
     ])
     .limit(limit)
     .offset(offset)
-    .select<EndpointRow[]>('*');
+    .select<EndpointRow[]>(COLUMNS);
   return rows.map(endpointOf);
 }
 
@@ -159,7 +166,7 @@ export async function findEndpoint(db: Knex, userId: string, id: string): Promis
 async function findRow(db: Knex, userId: string, id: string): Promise<EndpointRow | undefined> {
   return db<EndpointRow>('endpoints')
     .where({ id: idToBytes(id), user_id: userKey(userId) })
-    .first();
+    .first(COLUMNS);
 }
 
 /**
@@ -190,29 +197,6 @@ export async function removeEndpoint(db: Knex, userId: string, id: string, now: 
     if (left !== undefined) throw error;
     return true;
   }
-}
-
-/** One statement answers many look-ups, so that scans of random addresses do not occupy the connections. */
-export async function findCaptureTargets(db: Knex, keys: readonly string[]): Promise<Map<string, CaptureTarget>> {
-  const [ids, aliases] = [keys.filter(isUuid), keys.filter((key) => !isUuid(key))];
-  const byId = ids.length === 0 ? [] : await targetRows(db).whereIn('endpoints.id', ids.map(idToBytes));
-  const byAlias = aliases.length === 0 ? [] : await targetRows(db).whereIn('endpoints.alias', aliases);
-  return new Map([
-    ...byId.map((row) => [bytesToId(row.id), targetOf(row)] as const),
-    ...byAlias.map((row) => [row.alias as string, targetOf(row)] as const),
-  ]);
-}
-
-type TargetRow = Pick<EndpointRow, 'id' | 'alias' | 'user_id' | 'expires_at'> & { plan: string };
-
-function targetRows(db: Knex): Knex.QueryBuilder<object, TargetRow[]> {
-  return db('endpoints')
-    .join('users', 'users.id', 'endpoints.user_id')
-    .select<TargetRow[]>('endpoints.id', 'endpoints.alias', 'endpoints.user_id', 'endpoints.expires_at', 'users.plan');
-}
-
-function targetOf({ id, user_id: userId, plan, expires_at: expiresAt }: TargetRow): CaptureTarget {
-  return { id: bytesToId(id), userId: userIdOf(userId), plan, expiresAt };
 }
 
 function endpointOf(row: EndpointRow): Endpoint {

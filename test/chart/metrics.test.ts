@@ -14,6 +14,7 @@ const METRICS: Record<string, string[]> = {
   hookbay_capture_refusals_total: ['reason'],
   hookbay_intake_bytes: [],
   hookbay_answer_bytes: [],
+  hookbay_delayed_answers: [],
   hookbay_http_requests_total: ['route', 'status'],
   hookbay_http_request_seconds: ['le', 'route'],
   hookbay_sockets: [],

@@ -56,6 +56,7 @@ chartSuite('values reach the processes', () => {
             'redis.password.value=p',
             'auth.jwt.issuer=i',
             'auth.jwt.audience=a',
+            'captureBaseUrl=https://in.example.net',
             ...set,
           ],
           json: ['plans={"free":{}}'],
@@ -123,6 +124,8 @@ chartSuite('values reach the processes', () => {
       MYSQL_POOL_SIZE: '25',
       INTAKE_MAX_BYTES: '134217728',
       LIVE_EVENTS: 'false',
+      CAPTURE_BASE_URL: 'https://in.example.net',
+      CUSTOM_RESPONSES: 'redirects',
       HTTPS_PROXY: 'http://proxy:3128',
     });
     const worker = podOf(manifests, 'Deployment', '-worker').container;
@@ -144,6 +147,10 @@ chartSuite('values reach the processes', () => {
     [
       [...BUNDLED, 'auth.jwt.jwksUrl=https://a', 'auth.jwt.secret.existingSecret=b'],
       /auth\.jwt\.jwksUrl and auth\.jwt\.secret exclude each other/,
+    ],
+    [
+      [...BUNDLED, 'baseUrl=https://a.example/x', 'captureBaseUrl=http://a.example:8080'],
+      /captureBaseUrl must have another host name than baseUrl/,
     ],
     [[...BUNDLED, 'auth.jwt.secret.value=short'], /auth\.jwt\.secret\.value must have at least 32 bytes/],
     [

@@ -98,6 +98,22 @@ test('management requests that succeed and that fail', async () => {
   expect((await owner.entry(entry?.id ?? '')).status).toBe(200);
 });
 
+test('custom responses that are taken, refused and sent, and one that cannot be announced', async () => {
+  const path = `/api/endpoints/${endpoint}/response`;
+  const response = { status: 200, body: WORD, headers: { [`X-${WORD}`]: WORD }, delayMs: 1 };
+  const statuses: number[] = [];
+  for (const body of [response, { ...response, body: WORD.repeat(2_000) }, { ...response, headers: { [WORD]: 1 } }])
+    statuses.push((await owner.call('PUT', path, body)).status);
+  expect(statuses).toEqual([200, 400, 400]);
+  expect((await send(`${api.url}/h/${endpoint}`)).body).toBe(WORD);
+  const lone = await startRole('api', { ...env, MYSQL_PORT: '1' }, { logLevel: 'trace' });
+  ended.push(lone);
+  expect((await client(lone.url, token).call('PUT', path, response)).status).toBe(503);
+  expect((await send(`${lone.url}/h/${endpoint}`)).body).toBe(WORD);
+  await lone.end();
+  expect((await owner.call('DELETE', path)).status).toBe(200);
+});
+
 test('tokens that are refused', async () => {
   const expired = jwt.sign({}, SECRET, { subject: WORD, expiresIn: -100 });
   for (const header of [

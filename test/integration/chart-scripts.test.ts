@@ -29,6 +29,8 @@ test('the script of `helm test` creates, captures, reads back and deletes, with 
     /created endpoint \S+\ncaptured as \S+\nread back, to the byte\ndeleted\n/,
   );
   expect(await runHelmTest({ API_URL: api.url, TOKEN: mintToken('tester') })).toContain('read back, to the byte');
+  const split = await environment.startApi({ CAPTURE_BASE_URL: 'https://in.example.net' });
+  expect(await runHelmTest({ API_URL: split.url, JWT_SECRET })).toContain('read back, to the byte');
   expect(await environment.db.knex('endpoints').pluck('id')).toEqual([]);
 });
 

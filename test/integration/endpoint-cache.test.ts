@@ -5,7 +5,7 @@ import { newEndpointId } from '../../src/domain/ids.ts';
 import { createLog } from '../../src/log.ts';
 import { closeRedis, openRedis } from '../../src/redis/connections.ts';
 import { createEndpointCache, type EndpointCache } from '../../src/redis/endpoint-cache.ts';
-import type { CaptureTarget } from '../../src/store/endpoints.ts';
+import type { CaptureTarget } from '../../src/store/capture-targets.ts';
 import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { startProxy } from '../support/proxy.ts';
 
@@ -43,6 +43,8 @@ const newTarget = (fields: Partial<CaptureTarget> = {}): CaptureTarget => ({
   userId: 'ann',
   plan: 'pro',
   expiresAt: null,
+  response: null,
+  responseVersion: 0,
   ...fields,
 });
 

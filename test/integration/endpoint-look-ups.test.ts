@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createEndpointLookUps, limitLookUps, TooManyLookUps } from '../../src/api/capture/endpoint-look-ups.ts';
 import { newEndpointId } from '../../src/domain/ids.ts';
-import { findCaptureTargets } from '../../src/store/endpoints.ts';
+import { findCaptureTargets } from '../../src/store/capture-targets.ts';
 import { captureOne, client, mintToken, send } from '../support/client.ts';
 import { eventually, useEnvironment, type Environment } from '../support/environment.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { captureOne, client, mintToken, type Client } from '../support/client.ts';
+import { captureOne, client, mintToken, send, type Client } from '../support/client.ts';
 import { useEnvironment, type Environment } from '../support/environment.ts';
 
 let environment: Environment;
@@ -38,6 +38,9 @@ test.each(PAIRS)(
         (user, endpoint) => user.endpoint(endpoint),
         (user, endpoint) => user.removeEndpoint(endpoint),
         (user, endpoint) => user.list(endpoint),
+        (user, endpoint) => user.call('PUT', `/api/endpoints/${endpoint}/response`, { status: 500 }),
+        (user, endpoint) => user.call('GET', `/api/endpoints/${endpoint}/response`),
+        (user, endpoint) => user.call('DELETE', `/api/endpoints/${endpoint}/response`),
         (user, _endpoint, entry) => user.entry(entry),
         (user, _endpoint, entry) => user.body(entry),
         (user, _endpoint, entry) => user.remove(entry),
@@ -51,9 +54,10 @@ test.each(PAIRS)(
     expect((await stranger.removeMany([receipt.id, own.id])).body.deleted).toBe(1);
     expect((await stranger.endpoints()).body.endpoints.map((endpoint) => endpoint.id)).not.toContain(id);
 
-    // Nothing was taken from the owner.
+    // Nothing was taken from the owner, or changed.
+    expect((await send(`${url}/h/${id}`)).status).toBe(200);
     expect((await owner.entry(receipt.id)).body.body).toBe('secret');
-    expect((await owner.list(id)).body.total).toBe(1);
+    expect((await owner.list(id)).body.total).toBe(2);
     expect((await owner.endpoints()).body.usage.dailyRequests).toBeGreaterThanOrEqual(1);
   },
 );

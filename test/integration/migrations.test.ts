@@ -26,7 +26,7 @@ async function tables(): Promise<string[]> {
   return rows.map((row) => Object.values(row)[0] as string).toSorted();
 }
 
-const ALL = ['001_init', '002_ledger_time', '003_endpoint_counts'];
+const ALL = ['001_init', '002_ledger_time', '003_endpoint_counts', '004_custom_responses'];
 const TABLES = [
   'capture_batches',
   'daily_usage',
@@ -94,6 +94,33 @@ test('a ledger in use gets the time of storing: with rows, after a killed run, w
   expect(await knex('capture_batches').whereRaw(lately)).toHaveLength(2);
   const [indexes] = (await knex.raw('SHOW INDEX FROM capture_batches')) as [{ Key_name: string }[]];
   expect(indexes.map(({ Key_name }) => Key_name).toSorted()).toEqual(['PRIMARY', 'capture_batches_stored']);
+});
+
+test('custom responses get their columns: with rows, after a killed run, with the older version running', async () => {
+  await emptyDatabase();
+  await migrate(environment.db);
+  const { knex } = environment.db;
+  const now = new Date();
+  // As the older version inserts: it knows neither column.
+  const insert = (byte: number): Promise<unknown> =>
+    knex('endpoints').insert({
+      id: Buffer.alloc(16, byte),
+      user_id: Buffer.from('ann'),
+      is_permanent: 1,
+      created_at: now,
+      updated_at: now,
+    });
+  await knex.raw('ALTER TABLE endpoints DROP COLUMN response, DROP COLUMN response_version');
+  await knex('hookbay_migrations').where({ name: '004_custom_responses' }).delete();
+  await insert(1);
+  expect(await migrate(environment.db)).toEqual(['004_custom_responses']);
+  await knex('hookbay_migrations').where({ name: '004_custom_responses' }).delete();
+  await knex.raw('ALTER TABLE endpoints DROP COLUMN response_version');
+  expect(await migrate(environment.db)).toEqual(['004_custom_responses']);
+  await insert(2);
+  expect(await knex('endpoints').select('response', 'response_version')).toEqual(
+    [1, 2].map(() => ({ response: null, response_version: 0 })),
+  );
 });
 
 test('after a rollback the older version works with the newer schema', async () => {

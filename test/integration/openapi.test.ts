@@ -90,6 +90,15 @@ test('every route answers as documented, errors too [OpenAPI]', async () => {
   for (const query of ['?q=abc', '?json=$.a=1&header=host&path=/', '?method=GET', '?since=2026-01-01&raw=true', '?q=a'])
     hold('get', '/api/endpoints/{id}/requests', await owner.list(id, query));
   hold('get', '/api/endpoints/{id}/requests', await owner.list('unknown'));
+  const response = (method: string, key: string, body?: unknown): Promise<void> =>
+    owner
+      .call(method, `/api/endpoints/${key}/response`, body)
+      .then((answer) => hold(method.toLowerCase(), '/api/endpoints/{id}/response', answer));
+  await response('PUT', id, { status: 200, delayMs: 1 });
+  for (const body of [{}, '[', { status: 302 }, { status: 200, body: 'x'.repeat(70_000) }])
+    await response('PUT', id, body);
+  for (const method of ['GET', 'DELETE', 'GET']) await response(method, id);
+  for (const method of ['PUT', 'GET', 'DELETE']) await response(method, 'unknown', { status: 200 });
   hold('get', '/api/requests/{id}', await owner.entry(entry));
   hold('get', '/api/requests/{id}', await owner.entry(entry, '?raw=true'));
   hold('get', '/api/requests/{id}', await owner.entry(entry, '?raw=1'));

@@ -63,6 +63,10 @@ const ROWS = [
   'Find: by method and time',
   'Find: by content',
   'Find: bounds',
+  'Custom response',
+  '`X-Hookbay-Request-Id`',
+  'Security headers below `/h`',
+  '`CAPTURE_BASE_URL`',
 ];
 
 /** Titles with brackets at their end, by the text in the brackets. */

@@ -11,7 +11,7 @@ const body = JSON.stringify({ test: randomUUID() });
 const endpoint = await manage('POST', '/api/endpoints', 201);
 console.log(`created endpoint ${endpoint.id}`);
 try {
-  const receipt = await capture(`${API_URL}/h/${endpoint.id}`);
+  const receipt = await capture(`${API_URL}/h/${endpoint.id}`, new URL(endpoint.url).host);
   console.log(`captured as ${receipt.id}`);
   const entry = await readBack(receipt.id);
   if (entry.body !== body) throw new Error('the body that was read back is another one');
@@ -36,8 +36,9 @@ async function manage(method, path, expected) {
   return JSON.parse(text);
 }
 
-async function capture(url) {
-  const response = await fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+/** Captures may have a host of their own. */
+async function capture(url, host) {
+  const response = await fetch(url, { method: 'POST', body, headers: { host, 'content-type': 'application/json' } });
   const text = await response.text();
   if (response.status !== 200) throw new Error(`the capture was answered with ${response.status}: ${text.slice(0, 500)}`);
   return JSON.parse(text);

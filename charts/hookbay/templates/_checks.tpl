@@ -76,6 +76,9 @@ What values.schema.json can say is said there.
 {{- if contains "*" $address }}
 - {{ printf "baseUrl is missing: nobody can call %s" (regexReplaceAll "^https?://" $address "") | quote }}
 {{- end }}
+{{- if and .Values.captureBaseUrl (eq (urlParse .Values.captureBaseUrl).hostname (urlParse $address).hostname) }}
+- captureBaseUrl must have another host name than baseUrl
+{{- end }}
 {{- if and .Values.httpRoute.enabled (not .Values.httpRoute.parentRefs) }}
 - httpRoute.parentRefs is missing
 {{- end }}

@@ -23,6 +23,12 @@
   value: "8080"
 - name: BASE_URL
   value: {{ include "hookbay.baseUrl" $root | quote }}
+{{- with $values.captureBaseUrl }}
+- name: CAPTURE_BASE_URL
+  value: {{ . | quote }}
+{{- end }}
+- name: CUSTOM_RESPONSES
+  value: {{ $values.customResponses | quote }}
 {{ include "hookbay.env.jwt" $root }}
 - name: TRUST_PROXY_HOPS
   value: {{ $values.trustProxyHops | int64 | quote }}

@@ -2,23 +2,23 @@ import { isHttpError } from 'http-errors';
 import type { Context, Middleware, Next } from 'koa';
 import { httpError, notFound } from '../http/errors.ts';
 import { isAliasShaped } from '../../domain/alias.ts';
-import { isUuid, newTimeOrderedId, timeOfId } from '../../domain/ids.ts';
+import { isUuid, newTimeOrderedId } from '../../domain/ids.ts';
 import type { ApiMetrics, CaptureOutcome } from '../metrics.ts';
 import { maxRequestSize, type Plan, type Plans } from '../../plans.ts';
 import type { CachedTarget, EndpointCache } from '../../redis/endpoint-cache.ts';
 import type { MemoryWatch } from '../../redis/memory-watch.ts';
 import { readBody, SenderGone } from '../http/body.ts';
 import type { ByteBudget, Holding } from '../http/byte-budget.ts';
+import { CAPTURE_HEADERS } from '../http/capture-headers.ts';
+import type { Hosts } from '../http/capture-host.ts';
 import { checkHost } from '../http/host.ts';
+import { answer, receiptOf, type AnswerOptions, type Receipt } from './answer.ts';
 import type { Intake } from './intake.ts';
 import type { Refuse } from './refusals.ts';
 import { senderAddress } from '../http/sender-address.ts';
 
-/** Slack's challenges have about 50 characters, in a small request. */
-const MAX_CHALLENGE_LENGTH = 256;
-const MAX_CHALLENGE_BODY_BYTES = 8 * 1024;
-
-export interface CaptureOptions {
+export interface CaptureOptions extends AnswerOptions {
+  hosts: Hosts;
   endpoints: EndpointCache;
   intake: Intake;
   captureBodies: ByteBudget;
@@ -29,6 +29,11 @@ export interface CaptureOptions {
   refuse: Refuse;
 }
 
+interface Kept {
+  endpoint: CachedTarget;
+  receipt: Receipt;
+}
+
 /** Captures any request to `/h/<id or alias>` and below, before the router and the management middleware. */
 export function capture(options: CaptureOptions): Middleware {
   const { captures, receiptSeconds } = options.metrics;
@@ -37,20 +42,24 @@ export function capture(options: CaptureOptions): Middleware {
     const target = ctx.req.url ?? '/';
     if (!/^\/h(?:[/?]|$)/.test(target)) return next();
     const start = performance.now();
+    ctx.set(CAPTURE_HEADERS);
     ctx.set('Access-Control-Allow-Origin', '*');
+    let kept: Kept;
     try {
-      await receive(ctx, target);
+      kept = await receive(ctx, target);
     } catch (error) {
       captures[outcomeOf(error)].inc();
       throw error;
     }
     captures.accepted.inc();
-    // Koa writes the receipt in this turn of the event loop.
+    // Koa writes the receipt in this turn of the event loop; the delay of a custom response does not count.
     receiptSeconds.observe((performance.now() - start) / 1000);
+    await answer(ctx, kept.endpoint, kept.receipt, options);
   };
 
-  async function receive(ctx: Context, target: string): Promise<void> {
+  async function receive(ctx: Context, target: string): Promise<Kept> {
     checkHost(ctx.req);
+    if (!options.hosts.takeCapture(ctx.req)) throw noEndpoint();
     const { id: endpointId, userId, plan } = await findTarget(options, keyOf(target));
     const holding = options.captureBodies.open({ userId, endpointId });
     try {
@@ -69,8 +78,7 @@ export function capture(options: CaptureOptions): Middleware {
         body,
       };
       await options.intake.submit(captured, planOf(options, endpoint.plan).dailyRequests);
-      if (ctx.method === 'OPTIONS') allowEverything(ctx);
-      ctx.body = { received: true, id, timestamp: timeOfId(id), ...challengeOf(body) };
+      return { endpoint, receipt: receiptOf(id, body) };
     } finally {
       holding.release();
     }
@@ -112,7 +120,7 @@ async function findTarget({ endpoints, memory, refuse }: CaptureOptions, key: st
   } catch (error) {
     throw refuse(memory.refusing() ? 'redis_full' : 'lookup', error);
   }
-  if (endpoint === undefined) throw notFound('There is no endpoint at this address');
+  if (endpoint === undefined) throw noEndpoint();
   if (endpoint.expiresAt !== null && endpoint.expiresAt <= Date.now()) {
     throw httpError(410, 'This endpoint has expired');
   }
@@ -127,21 +135,6 @@ function planOf({ plans, refuse }: CaptureOptions, name: string): Plan {
   return plan;
 }
 
-function allowEverything(ctx: Context): void {
-  ctx.set('Access-Control-Allow-Methods', ctx.get('Access-Control-Request-Method') || '*');
-  ctx.set('Access-Control-Allow-Headers', ctx.get('Access-Control-Request-Headers') || '*');
-  ctx.set('Access-Control-Max-Age', '600');
-}
-
-/** Slack expects a new receiver to echo a challenge (https://docs.slack.dev/reference/events/url_verification). */
-function challengeOf(body: Buffer): { challenge?: string } {
-  if (body.length > MAX_CHALLENGE_BODY_BYTES || !body.includes('url_verification')) return {};
-  try {
-    const { type, challenge } = JSON.parse(body.toString('utf8')) as Record<string, unknown>;
-    const echo =
-      type === 'url_verification' && typeof challenge === 'string' && challenge.length <= MAX_CHALLENGE_LENGTH;
-    return echo ? { challenge } : {};
-  } catch {
-    return {};
-  }
+function noEndpoint(): Error {
+  return notFound('There is no endpoint at this address');
 }

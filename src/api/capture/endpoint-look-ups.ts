@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
 import { DeadlineExceeded, withDeadline } from '../../deadline.ts';
 import { createGroupCommit } from '../../group-commit.ts';
-import type { CaptureTarget } from '../../store/endpoints.ts';
+import type { CaptureTarget } from '../../store/capture-targets.ts';
 
 /** How long a capture waits for the database where Redis has no copy of its endpoint. */
 const LOOK_UP_TIMEOUT_MS = 1_000;

@@ -13,7 +13,7 @@ const COMMON = {
   text: false,
   urlencoded: false,
   multipart: false,
-  parsedMethods: [HttpMethodEnum.POST, HttpMethodEnum.DELETE],
+  parsedMethods: [HttpMethodEnum.POST, HttpMethodEnum.PUT, HttpMethodEnum.DELETE],
 };
 
 export interface JsonBodyOptions {

@@ -3,6 +3,7 @@ import { createServer, STATUS_CODES, type IncomingMessage, type Server, type Ser
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type Koa from 'koa';
+import { CAPTURE_HEADERS } from './capture-headers.ts';
 import { originForm } from './request-target.ts';
 import { READING_PACE, watchReaders } from './slow-readers.ts';
 
@@ -121,10 +122,15 @@ function answerBadRequest(error: ParserError, socket: Socket): void {
   socket.setTimeout(CLOSE_MS, () => socket.destroy());
   const status = statusOf(error.code);
   const body = JSON.stringify({ error: MESSAGES[status] });
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
+  const headers = {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+    // The path is unknown: it may be below `/h`.
+    ...CAPTURE_HEADERS,
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
 }
 
 const MESSAGES = {

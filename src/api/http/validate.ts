@@ -9,7 +9,7 @@ export function validate<S extends z.ZodType>(schema: S, input: unknown): z.outp
   const result = schema.safeParse(input);
   if (result.success) return result.data;
   const issue = result.error.issues[0];
-  const field = issue?.path.join('.') ?? '';
+  const field = printable(issue?.path.join('.') ?? '');
   throw badRequest(field === '' ? `The message is not right: ${messageOf(issue)}` : `${field}: ${messageOf(issue)}`);
 }
 

@@ -31,13 +31,14 @@ export interface EndpointRouteOptions {
   inFlight: InFlight;
   managementBodies: ByteBudget;
   baseUrl: string;
+  captureBaseUrl: string | undefined;
   /** Asks the workers to purge the entries of deleted endpoints soon; never fails. */
   requestPurge: () => Promise<void>;
   log: Log;
 }
 
 export function endpointRoutes(router: Router, options: EndpointRouteOptions): void {
-  const { db, endpoints, quota, inFlight, managementBodies, baseUrl, requestPurge, log } = options;
+  const { db, endpoints, quota, inFlight, managementBodies, baseUrl, captureBaseUrl, requestPurge, log } = options;
 
   router.post('/api/endpoints', jsonBody({ budget: managementBodies, ownerOf: principal }), async (ctx) => {
     const { userId, plan } = principal(ctx);
@@ -52,7 +53,7 @@ export function endpointRoutes(router: Router, options: EndpointRouteOptions): v
     );
     await announceNew(endpoint, alias);
     ctx.status = 201;
-    ctx.body = presentCreated(endpoint, baseUrl);
+    ctx.body = presentCreated(endpoint, captureBaseUrl ?? baseUrl);
   });
 
   router.get('/api/endpoints', async (ctx) => {

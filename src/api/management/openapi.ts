@@ -10,10 +10,13 @@ import { alias } from './schemas.ts';
 /** Parameters in paths; a value that does not match is answered like an unknown one, with 404. */
 const PATH_PARAMETERS: Record<string, z.ZodType> = { id: uuid, key: z.union([uuid, alias]) };
 
-export function openApiDocument(baseUrl: string): object {
+export function openApiDocument(baseUrl: string, captureBaseUrl = baseUrl): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const operation of OPERATIONS) {
-    (paths[operation.path] ??= {})[operation.method] = describeOperation(operation);
+    (paths[operation.path] ??= {})[operation.method] = {
+      ...describeOperation(operation),
+      ...(operation.path.startsWith('/h/') && captureBaseUrl !== baseUrl && { servers: [{ url: captureBaseUrl }] }),
+    };
   }
   return {
     openapi: '3.1.0',

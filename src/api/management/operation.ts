@@ -6,7 +6,7 @@ export type AnswerName = keyof typeof answers;
 /** A route of the interface, as `/openapi.json` describes it. */
 export interface Operation {
   path: string;
-  method: 'get' | 'post' | 'delete';
+  method: 'get' | 'post' | 'put' | 'delete';
   summary: string;
   guarded: boolean;
   body?: { schema: z.ZodType; required: boolean; example: unknown };

@@ -1,0 +1,14 @@
+/** Of answers to captures: the capture's id where it is kept. */
+export const REQUEST_ID_HEADER = 'X-Hookbay-Request-Id';
+
+/**
+ * On every answer below `/h`. Bodies there are their owners' own: a browser that shows one may run no script on this
+ * origin, read nothing of it, and keep no tie to its pages.
+ */
+export const CAPTURE_HEADERS = {
+  'Content-Security-Policy': "sandbox; default-src 'none'",
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  [REQUEST_ID_HEADER]: 'none',
+};
