@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { CustomResponseRecord } from '../../src/domain/custom-response.ts';
 import { captureOne, client, mintToken, rawExchange, send, type Answer, type Client } from '../support/client.ts';
-import { eventually, useEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
+import { startProxy } from '../support/proxy.ts';
 
 let environment: Environment;
 let url: string;
@@ -290,17 +291,17 @@ describe('refusals stay ours, whatever the response', () => {
   });
 
   test('503, as long as the capture cannot be kept', async () => {
+    const proxy = closing(await startProxy(environment.config.redis.port), (open) => open.close());
+    const api = await environment.startApi({ REDIS_PORT: String(proxy.port) });
     const id = await endpointWith({ body: 'mine' });
-    expect((await send(`${url}/h/${id}`)).body).toBe('mine');
-    const [, before = '0'] = await environment.redis.config('GET', 'maxmemory');
-    await environment.redis.config('SET', 'maxmemory', '1');
-    try {
-      await eventually(async () => (await send(`${url}/h/${id}`)).status === 503);
-      refused(await send(`${url}/h/${id}`), 503);
-    } finally {
-      await environment.redis.config('SET', 'maxmemory', before);
-    }
-    await eventually(async () => (await send(`${url}/h/${id}`)).body === 'mine');
+    expect((await send(`${api.url}/h/${id}`)).body).toBe('mine');
+    proxy.refuseNew();
+    proxy.breakExisting();
+    await eventually(async () => (await send(`${api.url}/h/${id}`)).status === 503);
+    refused(await send(`${api.url}/h/${id}`), 503);
+    proxy.takeNew();
+    await eventually(async () => (await send(`${api.url}/h/${id}`)).body === 'mine');
+    await api.stop();
   });
 });
 
@@ -360,6 +361,10 @@ describe('CAPTURE_BASE_URL', () => {
         ['/', 404],
       ] as const)
         expect([host, path, await at(host, path)]).toEqual([host, path, status]);
+    const upgrade =
+      'Connection: Upgrade, close\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==';
+    const socket = `GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: in.example.net\r\n${upgrade}\r\n\r\n`;
+    expect(await rawExchange(api.port, socket)).toMatch(/^HTTP\/1\.1 4/);
     for (const host of ['hooks.example.com', 'x.in.example.net', 'in.example.net.evil', '127.0.0.1'])
       for (const [path, status] of [
         [`/h/${created.id}`, 404],

@@ -1,5 +1,7 @@
 // `helm test`: an endpoint is created, a request captured and read back, the endpoint deleted.
 import { createHmac, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const { API_URL, TOKEN, JWT_SECRET, JWT_ISSUER, JWT_AUDIENCE } = process.env;
@@ -36,11 +38,13 @@ async function manage(method, path, expected) {
   return JSON.parse(text);
 }
 
-/** Captures may have a host of their own. */
+/** Captures may have a host of their own, and `fetch` sends no other than that of the address. */
 async function capture(url, host) {
-  const response = await fetch(url, { method: 'POST', body, headers: { host, 'content-type': 'application/json' } });
-  const text = await response.text();
-  if (response.status !== 200) throw new Error(`the capture was answered with ${response.status}: ${text.slice(0, 500)}`);
+  const sent = request(url, { method: 'POST', headers: { host, 'content-type': 'application/json' } }).end(body);
+  const [response] = await once(sent, 'response');
+  const text = Buffer.concat(await response.toArray()).toString();
+  if (response.statusCode !== 200)
+    throw new Error(`the capture was answered with ${response.statusCode}: ${text.slice(0, 500)}`);
   return JSON.parse(text);
 }
 
