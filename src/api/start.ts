@@ -14,10 +14,10 @@ import { createQuota } from '../redis/quota.ts';
 import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
 import { findCaptureTargets } from '../store/endpoints.ts';
+import { createLookUps, limitLookUps } from '../store/look-ups.ts';
 import { findUsage } from '../store/usage.ts';
 import { createApp } from './app.ts';
 import { createByteBudget } from './http/byte-budget.ts';
-import { createEndpointLookUps, limitLookUps } from './capture/endpoint-look-ups.ts';
 import { createInFlight } from './management/in-flight.ts';
 import { createIntake, type IntakeOptions } from './capture/intake.ts';
 import { openKeys } from './auth/keys.ts';
@@ -51,9 +51,9 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
       subscriber,
       prefix: config.redis.prefix,
       log,
-      findInDatabase: createEndpointLookUps({
+      findInDatabase: createLookUps({
         poolSize: config.mysql.poolSize,
-        findTargets: (keys) => findCaptureTargets(db.knex, keys),
+        findAll: (keys) => findCaptureTargets(db.knex, keys),
       }),
     }),
     (cache) => cache.stop(),
