@@ -2,7 +2,8 @@ import Koa, { type Context, type Next } from 'koa';
 import { Router } from '@koa/router';
 import type { Redis } from 'ioredis';
 import { withDeadline } from '../deadline.ts';
-import { authenticate, principal, type AuthOptions } from './auth/token.ts';
+import { authenticate, type AuthenticateOptions } from './auth/authenticate.ts';
+import { principal } from './auth/token.ts';
 import { capture, type CaptureOptions } from './capture/capture.ts';
 import { errorHandler } from './http/error-handler.ts';
 import { httpError } from './http/errors.ts';
@@ -13,14 +14,25 @@ import { networkOf, senderAddress } from './http/sender-address.ts';
 import { endpointRoutes, type EndpointRouteOptions } from './management/endpoints.ts';
 import { openApiDocument } from './management/openapi.ts';
 import { requestRoutes, type RequestRouteOptions } from './management/requests.ts';
+import { shareRoutes, type ShareRouteOptions } from './management/share.ts';
+import { sharePage } from './management/share-page.ts';
 import { verifySignatureRoutes, verifyStoredRoutes, type VerifyRouteOptions } from './management/verify-signature.ts';
 
 /** Longer than the wait for captures in flight and one slow query together. */
 const MANAGEMENT_DEADLINE_MS = 15_000;
 
 export interface AppOptions
-  extends CaptureOptions, EndpointRouteOptions, RequestRouteOptions, VerifyRouteOptions, AuthOptions {
-  /** Requests a minute of one user to the management API, and of one address to signature checks; 0 = no limit. */
+  extends
+    CaptureOptions,
+    EndpointRouteOptions,
+    RequestRouteOptions,
+    ShareRouteOptions,
+    VerifyRouteOptions,
+    AuthenticateOptions {
+  /**
+   * Requests a minute of one user, or of one address with one share link, to the management API, and of one address to
+   * signature checks; 0 = no limit.
+   */
   apiRateLimitPerMinute: number;
   verifyRateLimitPerMinute: number;
   cacheRedis: Redis;
@@ -51,21 +63,18 @@ export function createApp(options: AppOptions): Koa {
   about.get('/openapi.json', (ctx) => {
     ctx.body = document;
   });
+  sharePage(about, options.baseUrl);
   const guarded = new Router();
   guarded.use(limitDuration);
   guarded.use(authenticate(options));
-  guarded.use(
-    rateLimit({
-      name: 'api',
-      perMinute: options.apiRateLimitPerMinute,
-      keyOf: (ctx) => principal(ctx).userId,
-      redis,
-      prefix,
-      log,
-    }),
-  );
+  const limit = { perMinute: options.apiRateLimitPerMinute, redis, prefix, log };
+  const limitUsers = rateLimit({ ...limit, name: 'api', keyOf: (ctx) => principal(ctx).userId });
+  const keyOfHolder = (ctx: Context): string => `${principal(ctx).share?.id} ${networkOfSender(ctx)}`;
+  const limitHolders = rateLimit({ ...limit, name: 'share', keyOf: keyOfHolder });
+  guarded.use((ctx, next) => (principal(ctx).share === undefined ? limitUsers : limitHolders)(ctx, next));
   endpointRoutes(guarded, options);
   requestRoutes(guarded, options);
+  shareRoutes(guarded, options);
   verifyStoredRoutes(guarded, options);
   app.use(about.routes());
   app.use(open.routes());

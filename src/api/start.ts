@@ -24,6 +24,7 @@ import { openKeys } from './auth/keys.ts';
 import { createRefusals } from './capture/refusals.ts';
 import { startLive, type Live } from './live/server.ts';
 import { createPlanMemory } from './auth/plan-memory.ts';
+import { createShareLookUps } from './auth/share-look-ups.ts';
 import { createHttpServer } from './http/server.ts';
 
 const MANAGEMENT_BODY_BYTES = 64 * 1024 * 1024;
@@ -87,6 +88,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   const auth = { ...config, keySource: keys.find, rememberPlan: createPlanMemory({ db, endpoints, log }) };
   const app = createApp({
     ...auth,
+    shares: createShareLookUps({ db, poolSize: config.mysql.poolSize }),
     cacheRedis,
     redisPrefix: config.redis.prefix,
     db,

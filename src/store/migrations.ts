@@ -3,6 +3,7 @@ import type { Knex } from 'knex';
 import * as init from '../../migrations/001_init.ts';
 import * as ledgerTime from '../../migrations/002_ledger_time.ts';
 import * as endpointCounts from '../../migrations/003_endpoint_counts.ts';
+import * as shares from '../../migrations/005_shares.ts';
 import { MisconfigurationError, UserError } from '../user-error.ts';
 import type { Connection, Database } from './database.ts';
 
@@ -11,6 +12,7 @@ const MIGRATIONS: { name: string; migration: Knex.Migration }[] = [
   { name: '001_init', migration: init },
   { name: '002_ledger_time', migration: ledgerTime },
   { name: '003_endpoint_counts', migration: endpointCounts },
+  { name: '005_shares', migration: shares },
 ];
 
 const LOCK_TIMEOUT_SECONDS = 120;

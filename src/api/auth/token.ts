@@ -1,6 +1,7 @@
 import jwt from 'jsonwebtoken';
-import type { Context, Next } from 'koa';
+import type { Context } from 'koa';
 import type { JwtConfig } from '../../config.ts';
+import type { Share } from '../../domain/share.ts';
 import { forbidden, printable, unauthorized } from '../http/errors.ts';
 import type { Plan, Plans } from '../../plans.ts';
 import type { KeySource } from './jwks-source.ts';
@@ -15,6 +16,8 @@ export interface Principal {
   plan: Plan;
   /** Expiry of the token, in Unix milliseconds. */
   expiresAt: number;
+  /** Where the token is that of a share link of this user: how far it goes. */
+  share?: Share;
 }
 
 export interface AuthOptions {
@@ -26,18 +29,17 @@ export interface AuthOptions {
   rememberPlan: (userId: string, plan: string) => Promise<void>;
 }
 
-/** Admits requests with a valid bearer token and puts its `Principal` into `ctx.state.principal`. */
-export function authenticate(options: AuthOptions) {
-  return async (ctx: Context, next: Next): Promise<void> => {
-    const principal = await verifyToken(bearerToken(ctx.get('Authorization')), options);
-    await options.rememberPlan(principal.userId, principal.plan.name);
-    ctx.state['principal'] = principal;
-    await next();
-  };
-}
-
 export function principal(ctx: Context): Principal {
   return ctx.state['principal'] as Principal;
+}
+
+/**
+ * Whom a request counts for where users share memory or places: a user, or all share links of a user together, so their
+ * holders take nothing from the owner.
+ */
+export function holderOf(ctx: Context): { userId: string } {
+  const { userId, share } = principal(ctx);
+  return { userId: share === undefined ? userId : `shares of ${userId}` };
 }
 
 /**
@@ -51,7 +53,7 @@ export async function verifyToken(token: string, options: AuthOptions): Promise<
   return principalOf(verify(token, key, options.jwt), options);
 }
 
-function bearerToken(header: string): string {
+export function bearerToken(header: string): string {
   const token = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i.exec(header)?.[1];
   if (token === undefined) throw unauthorized();
   return token;

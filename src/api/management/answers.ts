@@ -4,7 +4,7 @@ import { logEntryJson, presentRequest } from '../../domain/log-entry.ts';
 import { type StoredRequest } from '../../domain/captured-request.ts';
 import { unavailable } from '../http/errors.ts';
 import { createTurns } from '../../turns.ts';
-import { principal } from '../auth/token.ts';
+import { holderOf } from '../auth/token.ts';
 import { SenderGone } from '../http/body.ts';
 import type { ByteBudget } from '../http/byte-budget.ts';
 
@@ -14,7 +14,7 @@ const SLICE_BYTES = 64 * 1024;
 /** @throws HttpError 503 without free memory; SenderGone when the client has disconnected */
 export function reserve(ctx: Context, budget: ByteBudget, bytes: number): void {
   if (ctx.res.closed) throw new SenderGone();
-  const holding = budget.open(principal(ctx));
+  const holding = budget.open(holderOf(ctx));
   if (!holding.take(bytes))
     throw unavailable('Too many large answers are being sent, to you or to others; read yours, or try again');
   ctx.res.once('close', () => holding.release());

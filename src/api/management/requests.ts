@@ -145,7 +145,7 @@ function bodyLimit(entries: PageEntry[]): number {
   return LIST_MAX_BODY_BYTES;
 }
 
-function readerOf(ctx: Context): Reader {
-  const { userId, plan } = principal(ctx);
-  return { userId, since: retentionCutoff(plan.retentionDays, Date.now()) };
+export function readerOf(ctx: Context): Reader {
+  const { userId, plan, share } = principal(ctx);
+  return { userId, since: retentionCutoff(plan.retentionDays, Date.now()), ...(share && { share }) };
 }
