@@ -18,12 +18,9 @@ const fields = {
     .max(MAX_SECONDS)
     .default(DEFAULT_SECONDS)
     .meta({ description: 'Seconds until the link ends' }),
-  redact: z
-    .boolean()
-    .default(true)
-    .meta({
-      description: 'Hide secrets in headers and query, and the address of the sender; bodies are shown as sent',
-    }),
+  redact: z.boolean().default(true).meta({
+    description: 'Hide secrets in headers and query, and the address of the sender; bodies are shown as sent',
+  }),
   label: label.nullable().default(null).meta({ description: 'A note for yourself' }),
 };
 
