@@ -50,6 +50,14 @@ export function hashShareToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
+/**
+ * Whom a reader counts as where users share memory or places: a user, or all share links of a user together, so that
+ * their holders take nothing from the owner.
+ */
+export function holderOf({ userId, share }: { userId: string; share?: ShareScope }): string {
+  return share === undefined ? userId : `shares of ${userId}`;
+}
+
 export function presentShare({ id, label, expiresAt, createdAt, ...scope }: Share): ShareRecord {
   return {
     id,

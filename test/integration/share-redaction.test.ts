@@ -32,7 +32,7 @@ const HEADERS = [
 ].flat();
 const QUERY = `page=2&ToKeN=${WORD}&user%5bPassword%5D=${WORD}&%ff%73ig=${WORD}&a=1;secret=${WORD}`;
 
-test('a link hides secrets and the address in list and detail; bodies stay as they are [Share links: redaction]', async () => {
+test('a link hides secrets and the address in list and detail; bodies stay as they are [Share link: `redact`]', async () => {
   const { id } = await captureOne(url, `${endpoint}/orders?${QUERY}`, { headers: HEADERS, body: '{"token":"body"}' });
   const holders = [await holderOfEndpoint(url, owner, endpoint), await holderOfEntry(url, owner, id)];
   await environment.drained();
@@ -71,7 +71,7 @@ test('with redact: false a link shows an entry as its owner sees it', async () =
   expect((await holder.entry(id)).body).toEqual((await owner.entry(id)).body);
 });
 
-test('a link that hides secrets takes no search that could guess them [Share links: search]', async () => {
+test('a link that hides secrets takes no search that could guess them [Share link: search]', async () => {
   await captureOne(url, endpoint);
   await environment.drained();
   const holder = await holderOfEndpoint(url, owner, endpoint);

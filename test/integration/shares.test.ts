@@ -5,7 +5,8 @@ import { SHARED_ROUTES } from '../../src/api/auth/share-admission.ts';
 import { idToBytes } from '../../src/domain/ids.ts';
 import type { ShareRecord } from '../../src/domain/share.ts';
 import { captureOne, client, mintToken, send, type Client } from '../support/client.ts';
-import { eventually, useEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
+import { startClient } from '../support/live/clients.ts';
 import { holderOfEndpoint, holderOfEntry, shareEndpoint, shareEntry } from '../support/shares.ts';
 
 const UNKNOWN = '01890a5d-ac96-774b-bcce-b302099a8057';
@@ -35,7 +36,7 @@ beforeEach(async () => {
 const rows = () => environment.db.knex('shares').where({ endpoint_id: idToBytes(endpoint) });
 const listed = (path: string, user = owner) => user.call<{ shares: ShareRecord[] }>('GET', path);
 
-describe('creating [Share links]', () => {
+describe('creating [Share link]', () => {
   test('gives a token once, of which the database has the hash only', async () => {
     const before = Date.now();
     const { status, body } = await shareEndpoint(owner, endpoint);
@@ -107,7 +108,10 @@ describe('creating [Share links]', () => {
     const answers = await Promise.all(
       Array.from({ length: 26 }, (_, i) => (i % 2 === 0 ? shareEndpoint(owner, endpoint) : shareEntry(owner, entry))),
     );
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([...Array(20).fill(201), ...Array(6).fill(403)]);
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
+      ...Array(20).fill(201),
+      ...Array(6).fill(403),
+    ]);
     const refused = answers.find(({ status }) => status === 403);
     expect(refused?.body).toEqual({
       error: 'An endpoint and its entries can have 20 share links at a time; withdraw one first',
@@ -158,7 +162,7 @@ describe('creating [Share links]', () => {
   });
 });
 
-describe('what a link opens [Share links: reach]', () => {
+describe('what a link opens [Share link: reach]', () => {
   const read = async (holder: Client, endpointId: string, entryId: string): Promise<number[]> => [
     (await holder.list(endpointId)).status,
     (await holder.entry(entryId)).status,
@@ -273,6 +277,24 @@ describe('what a link opens [Share links: reach]', () => {
     expect((await shareEntry(owner, old)).status).toBe(404);
   });
 
+  test('a plan of its owner that is not configured any more is 403, as for the owner', async () => {
+    const planless = client(url, mintToken('carl'));
+    const { id } = (await planless.create()).body;
+    const { token } = (await shareEndpoint(planless, id)).body;
+    await environment.db
+      .knex('users')
+      .where({ id: Buffer.from('carl') })
+      .update({ plan: 'former' });
+    expect((await client(url, token).list(id)).status).toBe(403);
+  });
+
+  test('no socket takes its token', async () => {
+    const { token } = (await shareEndpoint(owner, endpoint)).body;
+    const { refusals, socket } = closing(startClient(url, token), (open) => void open.socket.disconnect());
+    await eventually(() => refusals.length > 0);
+    expect([refusals.map(({ message }) => message), socket.active]).toEqual([['unauthorized'], false]);
+  });
+
   test('a user is told that /api/share is not for them', async () => {
     expect((await owner.call('GET', '/api/share')).status).toBe(403);
   });
@@ -301,7 +323,7 @@ describe('what a link opens [Share links: reach]', () => {
   });
 });
 
-describe('the end of a link [Share links: end]', () => {
+describe('the end of a link [Share link: end]', () => {
   test('withdrawn: 410, at once on the process that was told and soon on the others', async () => {
     const { id, token } = (await shareEndpoint(owner, endpoint)).body;
     const [here, there] = [client(url, token), client(otherUrl, token)];
@@ -353,7 +375,7 @@ describe('the end of a link [Share links: end]', () => {
   });
 });
 
-test('the address of links is a text that tells how to use them, without script or token [Share links: address]', async () => {
+test('the address of links is a text that tells how to use them, without script or token', async () => {
   const { status, headers, bytes } = await send(`${url}/s`);
   expect(status).toBe(200);
   expect(headers).toMatchObject({

@@ -58,6 +58,12 @@ const ROWS = [
   'Event',
   '404 for other routes, 405 for other methods on known routes',
   'OpenAPI',
+  'Share link',
+  'Share link: reach',
+  'Share link: end',
+  'Share link: `redact`',
+  'Share link: search',
+  'Share link: limits',
 ];
 
 /** Titles with brackets at their end, by the text in the brackets. */

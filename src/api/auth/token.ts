@@ -34,15 +34,6 @@ export function principal(ctx: Context): Principal {
 }
 
 /**
- * Whom a request counts for where users share memory or places: a user, or all share links of a user together, so their
- * holders take nothing from the owner.
- */
-export function holderOf(ctx: Context): { userId: string } {
-  const { userId, share } = principal(ctx);
-  return { userId: share === undefined ? userId : `shares of ${userId}` };
-}
-
-/**
  * The principal of a token. The key determines the algorithm; the token's `kid` only selects one of the known keys (RFC
  * 8725, section 3.1). A `crit` header names extensions that must be understood, and none is; other headers are ignored.
  * @throws HttpError 401, 403 for an unknown plan, 503 when no keys are known
