@@ -1,4 +1,5 @@
 import { endpointList, requestList } from './answer-schemas.ts';
+import { FOLLOW_OPERATIONS } from './follow-operations.ts';
 import { bodyErrors, guardedErrors, type Operation } from './operation.ts';
 import {
   batchDeleteBody,
@@ -73,6 +74,7 @@ export const OPERATIONS: Operation[] = [
     query: pageQuery,
     answers: { 200: requestList, 400: 'Error', 404: 'Error', ...guardedErrors },
   },
+  ...FOLLOW_OPERATIONS,
   {
     path: '/api/requests/{id}',
     method: 'get',
