@@ -2,8 +2,8 @@ import Koa, { type Context, type Next } from 'koa';
 import { Router } from '@koa/router';
 import type { Redis } from 'ioredis';
 import { withDeadline } from '../deadline.ts';
-import { authenticate, type AuthenticateOptions } from './auth/authenticate.ts';
-import { principal } from './auth/token.ts';
+import { authenticate } from './auth/authenticate.ts';
+import { principal, type AuthOptions } from './auth/token.ts';
 import { capture, type CaptureOptions } from './capture/capture.ts';
 import { errorHandler } from './http/error-handler.ts';
 import { httpError } from './http/errors.ts';
@@ -12,6 +12,7 @@ import { rateLimit } from './http/rate-limit.ts';
 import { requestLog } from './http/request-log.ts';
 import { networkOf, senderAddress } from './http/sender-address.ts';
 import { endpointRoutes, type EndpointRouteOptions } from './management/endpoints.ts';
+import { followRoutes, type FollowRouteOptions } from './management/follow.ts';
 import { openApiDocument } from './management/openapi.ts';
 import { requestRoutes, type RequestRouteOptions } from './management/requests.ts';
 import { shareRoutes, type ShareRouteOptions } from './management/share.ts';
@@ -21,14 +22,18 @@ import { verifySignatureRoutes, verifyStoredRoutes, type VerifyRouteOptions } fr
 /** Longer than the wait for captures in flight and one slow query together. */
 const MANAGEMENT_DEADLINE_MS = 15_000;
 
+/** Longer than the longest wait for an entry and all that together. */
+const FOLLOW_DEADLINE_MS = 75_000;
+
 export interface AppOptions
   extends
     CaptureOptions,
     EndpointRouteOptions,
     RequestRouteOptions,
+    FollowRouteOptions,
     ShareRouteOptions,
     VerifyRouteOptions,
-    AuthenticateOptions {
+    AuthOptions {
   /**
    * Requests a minute of one user, or of one address with one share link, to the management API, and of one address to
    * signature checks; 0 = no limit.
@@ -64,28 +69,33 @@ export function createApp(options: AppOptions): Koa {
     ctx.body = document;
   });
   sharePage(about, options.baseUrl);
-  const guarded = new Router();
-  guarded.use(limitDuration);
-  guarded.use(authenticate(options));
+  const authenticated = authenticate(options);
   const limit = { perMinute: options.apiRateLimitPerMinute, redis, prefix, log };
   const limitUsers = rateLimit({ ...limit, name: 'api', keyOf: (ctx) => principal(ctx).userId });
   const keyOfHolder = (ctx: Context): string => `${principal(ctx).share?.id} ${networkOfSender(ctx)}`;
   const limitHolders = rateLimit({ ...limit, name: 'share', keyOf: keyOfHolder });
-  guarded.use((ctx, next) => (principal(ctx).share === undefined ? limitUsers : limitHolders)(ctx, next));
+  const limitCaller = (ctx: Context, next: Next): Promise<unknown> =>
+    (principal(ctx).share === undefined ? limitUsers : limitHolders)(ctx, next);
+  const following = new Router();
+  following.use(limitDuration(FOLLOW_DEADLINE_MS), authenticated, limitCaller);
+  followRoutes(following, options);
+  const guarded = new Router();
+  guarded.use(limitDuration(MANAGEMENT_DEADLINE_MS), authenticated, limitCaller);
   endpointRoutes(guarded, options);
   requestRoutes(guarded, options);
   shareRoutes(guarded, options);
   verifyStoredRoutes(guarded, options);
   app.use(about.routes());
   app.use(open.routes());
+  app.use(following.routes());
   app.use(guarded.routes());
-  app.use(methodNotAllowed([about, open, guarded]));
+  app.use(methodNotAllowed([about, open, following, guarded]));
   return app;
 }
 
 /** A database that hangs (and does not refuse) would keep management requests waiting without end. */
-async function limitDuration(_ctx: Context, next: Next): Promise<void> {
-  await withDeadline(MANAGEMENT_DEADLINE_MS, next());
+function limitDuration(ms: number) {
+  return (_ctx: Context, next: Next): Promise<unknown> => withDeadline(ms, next());
 }
 
 async function hostGuard(ctx: Context, next: Next): Promise<void> {

@@ -22,11 +22,19 @@ export interface Reader {
   share?: ShareScope;
 }
 
-const REQUEST_COLUMNS = ['id', 'endpoint_id', 'seq', 'method', 'target', 'raw_headers', 'ip', 'size', 'is_utf8'].map(
-  (column) => `requests.${column}`,
-);
+export const REQUEST_COLUMNS = [
+  'id',
+  'endpoint_id',
+  'seq',
+  'method',
+  'target',
+  'raw_headers',
+  'ip',
+  'size',
+  'is_utf8',
+].map((column) => `requests.${column}`);
 
-interface RequestRow {
+export interface RequestRow {
   id: Buffer;
   endpoint_id: Buffer;
   seq: number;
@@ -203,7 +211,7 @@ function ownedIds(db: Knex, userId: string): Knex.QueryBuilder {
 }
 
 /** Gives way to other work in between: a page may have megabytes of header lists. */
-async function requestsOf(rows: readonly RequestRow[], reader: Reader): Promise<StoredRequest[]> {
+export async function requestsOf(rows: readonly RequestRow[], reader: Reader): Promise<StoredRequest[]> {
   const turn = createTurns();
   const requests: StoredRequest[] = [];
   for (const row of rows) {

@@ -1,9 +1,8 @@
 import type { Context } from 'koa';
 import type { Share } from '../../domain/share.ts';
 import { forbidden, httpError, notFound, unauthorized } from '../http/errors.ts';
-import type { Plans } from '../../plans.ts';
-import type { ShareLookUps } from './share-look-ups.ts';
-import type { Principal } from './token.ts';
+import type { KnownShare } from '../../store/shares.ts';
+import type { AuthOptions, Principal } from './token.ts';
 
 /**
  * The routes that a share link opens, all by GET; any other is refused. An `endpoint` route needs a link to the whole
@@ -12,6 +11,8 @@ import type { Principal } from './token.ts';
 export const SHARED_ROUTES: Readonly<Record<string, 'endpoint' | 'entry' | 'itself'>> = {
   '/api/share': 'itself',
   '/api/endpoints/:id/requests': 'endpoint',
+  '/api/endpoints/:id/requests/next': 'endpoint',
+  '/api/endpoints/:id/events': 'endpoint',
   '/api/requests/:id': 'entry',
   '/api/requests/:id/body': 'entry',
 };
@@ -23,32 +24,43 @@ export const SHARED_ROUTES: Readonly<Record<string, 'endpoint' | 'entry' | 'itse
 const REDACTED_QUERY = new Set(['limit', 'offset', 'before', 'after', 'timeout', 'raw', 'format']);
 const REDACTED_FILTERS = new Set(['method', 'path', 'json', 'since', 'until']);
 
-export interface ShareAdmissionOptions {
-  shares: ShareLookUps;
-  plans: Plans;
-}
+type ShareOptions = Pick<AuthOptions, 'shares' | 'plans'>;
 
 /**
  * The owner of a link as far as the link goes, for one request.
  * @throws HttpError 401, 403, 404 for another endpoint or entry, 410 for a link that has ended
  */
-export async function admitShare(
-  ctx: Context,
-  token: string,
-  { shares, plans }: ShareAdmissionOptions,
-): Promise<Principal> {
+export async function admitShare(ctx: Context, token: string, options: ShareOptions): Promise<Principal> {
   keepPrivate(ctx);
-  const known = await shares.find(token);
-  if (known === undefined) throw unauthorized();
-  const { share } = known;
+  const known = await findKnown(token, options);
   const route = sharedRoute(ctx);
   if (route === undefined) throw forbidden('A share link does not give access to this');
-  if (share.expiresAt.getTime() <= Date.now()) throw httpError(410, 'The share link has expired or was withdrawn');
-  const plan = plans.get(known.plan);
+  const principal = principalOf(known, options);
+  checkReach(route, known.share);
+  if (known.share.redact) checkQuery(ctx);
+  return principal;
+}
+
+/**
+ * The same without a request, for an answer that takes long.
+ * @throws HttpError 401, 403, 410
+ */
+export async function verifyShare(token: string, options: ShareOptions): Promise<Principal> {
+  return principalOf(await findKnown(token, options), options);
+}
+
+async function findKnown(token: string, { shares }: ShareOptions): Promise<KnownShare> {
+  const known = await shares.find(token);
+  if (known === undefined) throw unauthorized();
+  return known;
+}
+
+function principalOf({ share, plan: planName }: KnownShare, { plans }: ShareOptions): Principal {
+  const { userId, expiresAt } = share;
+  if (expiresAt.getTime() <= Date.now()) throw httpError(410, 'The share link has expired or was withdrawn');
+  const plan = plans.get(planName);
   if (plan === undefined) throw forbidden("The plan of the link's owner is not known here");
-  checkReach(route, share);
-  if (share.redact) checkQuery(ctx);
-  return { userId: share.userId, plan, expiresAt: share.expiresAt.getTime(), share };
+  return { userId, plan, expiresAt: expiresAt.getTime(), share };
 }
 
 interface SharedRoute {

@@ -5,6 +5,7 @@ import type { Share } from '../../domain/share.ts';
 import { forbidden, printable, unauthorized } from '../http/errors.ts';
 import type { Plan, Plans } from '../../plans.ts';
 import type { KeySource } from './jwks-source.ts';
+import type { ShareLookUps } from './share-look-ups.ts';
 import type { VerificationKey } from './verification-key.ts';
 
 const CLOCK_TOLERANCE_SECONDS = 5;
@@ -25,6 +26,7 @@ export interface AuthOptions {
   keySource: KeySource;
   plans: Plans;
   defaultPlan: string;
+  shares: ShareLookUps;
   /** Called for every valid token: captures carry none, so the plan has to be saved. */
   rememberPlan: (userId: string, plan: string) => Promise<void>;
 }
@@ -44,8 +46,9 @@ export async function verifyToken(token: string, options: AuthOptions): Promise<
   return principalOf(verify(token, key, options.jwt), options);
 }
 
-export function bearerToken(header: string): string {
-  const token = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i.exec(header)?.[1];
+/** @throws HttpError 401 */
+export function bearerToken(ctx: Context): string {
+  const token = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i.exec(ctx.get('Authorization'))?.[1];
   if (token === undefined) throw unauthorized();
   return token;
 }
