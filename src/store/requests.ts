@@ -9,7 +9,7 @@ import { userKey } from './users.ts';
 export interface Page {
   limit: number;
   offset: number;
-  before?: string;
+  before?: string | undefined;
 }
 
 /**

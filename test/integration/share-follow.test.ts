@@ -68,6 +68,12 @@ describe('waits and streams by a share link', () => {
     expect((await next(token, 'timeout=0&after=1')).status).toBe(204);
     expect((await next(token, 'timeout=0&q=later')).status).toBe(204);
 
+    const holder = client(url, token);
+    expect((await holder.list(endpoint, '?q=later&limit=1')).body).toMatchObject({ requests: [], next: null });
+    expect((await holder.list(endpoint, '?method=POST')).body).toMatchObject({
+      requests: [{ body: 'early' }],
+      total: 1,
+    });
     const { share } = await sharedPrincipal(token);
     const reader = { userId: 'ann', since: null, share };
     const filter = { text: 'later', headers: [], json: [] };
@@ -75,6 +81,18 @@ describe('waits and streams by a share link', () => {
     expect([back.entries, back.done]).toEqual([[], true]);
     const forward = await scanForward(environment.db, reader, endpoint, filter, { after: 0, limit: 1, maxBody: 0 });
     expect([forward.requests, forward.done]).toEqual([[], true]);
+  });
+
+  test('that hides secrets does not find them in the store either, whatever a route lets through', async () => {
+    await captureOne(url, `${endpoint}?token=CANARY`, { headers: ['X-Api-Key', 'CANARY'], body: 'hello' });
+    await environment.drained();
+    const find = async (redact: boolean, text: string): Promise<number> => {
+      const { share } = await sharedPrincipal((await shareEndpoint(owner, endpoint, { redact })).body.token);
+      const filter = { text, headers: [], json: [] };
+      const reader = { userId: 'ann', since: null, share };
+      return (await scanBack(environment.db, reader, endpoint, filter, { limit: 9 })).entries.length;
+    };
+    expect([await find(false, 'CANARY'), await find(true, 'CANARY'), await find(true, 'hello')]).toEqual([1, 0, 1]);
   });
 
   test('take no places from the owner', async () => {
