@@ -268,6 +268,7 @@ describe('what a link opens [Share link: reach]', () => {
   test('the retention of its owner holds', async () => {
     const holder = await holderOfEndpoint(url, owner, endpoint);
     const old = `018${entry.slice(3)}`;
+    await environment.drained();
     await environment.db
       .knex('requests')
       .where({ id: idToBytes(entry) })
