@@ -2,7 +2,8 @@ import Koa, { type Context, type Next } from 'koa';
 import { Router } from '@koa/router';
 import type { Redis } from 'ioredis';
 import { withDeadline } from '../deadline.ts';
-import { authenticate, principal, type AuthOptions } from './auth/token.ts';
+import { authenticate } from './auth/authenticate.ts';
+import { principal, type AuthOptions } from './auth/token.ts';
 import { capture, type CaptureOptions } from './capture/capture.ts';
 import { errorHandler } from './http/error-handler.ts';
 import type { Hosts } from './http/capture-host.ts';
@@ -14,12 +15,18 @@ import { networkOf, senderAddress } from './http/sender-address.ts';
 import { customResponseRoutes, type CustomResponseRouteOptions } from './management/custom-responses.ts';
 import { endpointRoutes, type EndpointRouteOptions } from './management/endpoints.ts';
 import { entryListRoute, type EntryListOptions } from './management/entry-list.ts';
+import { followRoutes, type FollowRouteOptions } from './management/follow.ts';
 import { openApiDocument } from './management/openapi.ts';
 import { requestRoutes, type RequestRouteOptions } from './management/requests.ts';
+import { shareRoutes, type ShareRouteOptions } from './management/share.ts';
+import { sharePage } from './management/share-page.ts';
 import { verifySignatureRoutes, verifyStoredRoutes, type VerifyRouteOptions } from './management/verify-signature.ts';
 
 /** Longer than the wait for captures in flight and one slow query together. */
 const MANAGEMENT_DEADLINE_MS = 15_000;
+
+/** Longer than the longest wait for an entry and all that together. */
+const FOLLOW_DEADLINE_MS = 75_000;
 
 export interface AppOptions
   extends
@@ -28,9 +35,14 @@ export interface AppOptions
     EndpointRouteOptions,
     EntryListOptions,
     RequestRouteOptions,
+    FollowRouteOptions,
+    ShareRouteOptions,
     VerifyRouteOptions,
     AuthOptions {
-  /** Requests a minute of one user to the management API, and of one address to signature checks; 0 = no limit. */
+  /**
+   * Requests a minute of one user, or of one address with one share link, to the management API, and of one address to
+   * signature checks; 0 = no limit.
+   */
   apiRateLimitPerMinute: number;
   verifyRateLimitPerMinute: number;
   cacheRedis: Redis;
@@ -61,34 +73,36 @@ export function createApp(options: AppOptions): Koa {
   about.get('/openapi.json', (ctx) => {
     ctx.body = document;
   });
+  sharePage(about, options.baseUrl);
+  const authenticated = authenticate(options);
+  const limit = { perMinute: options.apiRateLimitPerMinute, redis, prefix, log };
+  const limitUsers = rateLimit({ ...limit, name: 'api', keyOf: (ctx) => principal(ctx).userId });
+  const keyOfHolder = (ctx: Context): string => `${principal(ctx).share?.id} ${networkOfSender(ctx)}`;
+  const limitHolders = rateLimit({ ...limit, name: 'share', keyOf: keyOfHolder });
+  const limitCaller = (ctx: Context, next: Next): Promise<unknown> =>
+    (principal(ctx).share === undefined ? limitUsers : limitHolders)(ctx, next);
+  const following = new Router();
+  following.use(limitDuration(FOLLOW_DEADLINE_MS), authenticated, limitCaller);
+  followRoutes(following, options);
   const guarded = new Router();
-  guarded.use(limitDuration);
-  guarded.use(authenticate(options));
-  guarded.use(
-    rateLimit({
-      name: 'api',
-      perMinute: options.apiRateLimitPerMinute,
-      keyOf: (ctx) => principal(ctx).userId,
-      redis,
-      prefix,
-      log,
-    }),
-  );
+  guarded.use(limitDuration(MANAGEMENT_DEADLINE_MS), authenticated, limitCaller);
   endpointRoutes(guarded, options);
   entryListRoute(guarded, options);
   customResponseRoutes(guarded, options);
   requestRoutes(guarded, options);
+  shareRoutes(guarded, options);
   verifyStoredRoutes(guarded, options);
   app.use(about.routes());
   app.use(open.routes());
+  app.use(following.routes());
   app.use(guarded.routes());
-  app.use(methodNotAllowed([about, open, guarded]));
+  app.use(methodNotAllowed([about, open, following, guarded]));
   return app;
 }
 
 /** A database that hangs (and does not refuse) would keep management requests waiting without end. */
-async function limitDuration(_ctx: Context, next: Next): Promise<void> {
-  await withDeadline(MANAGEMENT_DEADLINE_MS, next());
+function limitDuration(ms: number) {
+  return (_ctx: Context, next: Next): Promise<unknown> => withDeadline(ms, next());
 }
 
 function hostGuard(hosts: Hosts) {

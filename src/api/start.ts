@@ -11,15 +11,16 @@ import { closeRedis, openRedis } from '../redis/connections.ts';
 import { createEndpointCache } from '../redis/endpoint-cache.ts';
 import { startMemoryWatch } from '../redis/memory-watch.ts';
 import { createQuota } from '../redis/quota.ts';
+import { startWakeUps, wakeFollowers, type WakeUps } from '../redis/wake-ups.ts';
 import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
 import { findCaptureTargets } from '../store/capture-targets.ts';
+import { createLookUps, limitLookUps } from '../store/look-ups.ts';
 import { findUsage } from '../store/usage.ts';
 import { createApp } from './app.ts';
 import { createDelays } from './capture/delays.ts';
 import { createByteBudget } from './http/byte-budget.ts';
 import { createHosts } from './http/capture-host.ts';
-import { createEndpointLookUps, limitLookUps } from './capture/endpoint-look-ups.ts';
 import { createInFlight } from './management/read-your-writes.ts';
 import { createScanLimit } from './management/scans.ts';
 import { createIntake, type IntakeOptions } from './capture/intake.ts';
@@ -27,6 +28,7 @@ import { openKeys } from './auth/keys.ts';
 import { createRefusals } from './capture/refusals.ts';
 import { startLive, type Live } from './live/server.ts';
 import { createPlanMemory } from './auth/save-plan.ts';
+import { createShareLookUps } from './auth/share-look-ups.ts';
 import { createHttpServer } from './http/server.ts';
 
 const MANAGEMENT_BODY_BYTES = 64 * 1024 * 1024;
@@ -54,9 +56,9 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
       subscriber,
       prefix: config.redis.prefix,
       log,
-      findInDatabase: createEndpointLookUps({
+      findInDatabase: createLookUps({
         poolSize: config.mysql.poolSize,
-        findTargets: (keys) => findCaptureTargets(db.knex, keys),
+        findAll: (keys) => findCaptureTargets(db.knex, keys),
       }),
     }),
     (cache) => cache.stop(),
@@ -88,8 +90,15 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     metrics.redisMemoryRefusing.set(memory.refusing() ? 1 : 0);
   });
 
+  const wakeUps = openWakeUps(config, resources, log);
+  const stopping = new AbortController();
   const keys = resources.add(openKeys(config.jwt, log), (open) => open.close());
-  const auth = { ...config, keySource: keys.find, rememberPlan: createPlanMemory({ db, endpoints, log }) };
+  const auth = {
+    ...config,
+    keySource: keys.find,
+    rememberPlan: createPlanMemory({ db, endpoints, log }),
+    shares: createShareLookUps({ db, poolSize: config.mysql.poolSize }),
+  };
   const hosts = createHosts(config.captureBaseUrl);
   const app = createApp({
     ...auth,
@@ -111,6 +120,10 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     memory,
     log,
     requestPurge: () => requestSweep(maintenance).catch(() => {}),
+    wakeUps,
+    stopping: stopping.signal,
+    maxStreamsPerUser: config.live.maxSocketsPerUser,
+    wakeFollowers: (endpointId) => wakeFollowers(cacheRedis, config.redis.prefix, endpointId).catch(() => {}),
   });
 
   const readiness = await startReadiness(config, resources, log, {
@@ -128,6 +141,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   resources.add(http, async (open) => {
     readiness.drain();
     delays.stop();
+    stopping.abort();
     await open.drain(config.drainDelayMs, async () => live?.drain());
   });
   const { internalPort } = readiness;
@@ -150,6 +164,12 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     };
     return resources.add(startLive(options), (open) => open.close());
   }
+}
+
+/** Without live events workers publish nothing, so there is nothing to subscribe to. */
+function openWakeUps({ redis, live }: Config, resources: Resources, log: Log): WakeUps {
+  const subscriber = live.enabled ? resources.add(openRedis(redis, 'follower', log), closeRedis) : undefined;
+  return resources.add(startWakeUps({ subscriber, prefix: redis.prefix, log }), (wakeUps) => wakeUps.stop());
 }
 
 /** The intake's queues; large captures have a connection of their own. */

@@ -48,11 +48,11 @@ export async function matchExactly(scope: Scope, chunk: WindowRow[]): Promise<Pa
   return chunk.flatMap(({ id }) => hits.get(bytesToId(id)) ?? []);
 }
 
-async function readRows({ db, owner }: Scope, rows: WindowRow[], withBody: boolean): Promise<StoredRequest[]> {
+async function readRows({ db, reader, owner }: Scope, rows: WindowRow[], withBody: boolean): Promise<StoredRequest[]> {
   if (rows.length === 0) return [];
   const columns = [...REQUEST_COLUMNS, withBody ? 'requests.body' : "X'' AS body"].join(', ');
   const values = [...owner, rows.map(({ id }) => id)];
-  return requestsOf(await selectInTime<RequestRow>(db.pool, `${columns} ${OWN_ROWS}`, values));
+  return requestsOf(await selectInTime<RequestRow>(db.pool, `${columns} ${OWN_ROWS}`, values), reader);
 }
 
 function measured({ id, size, target, rawHeaders }: StoredRequest): PageEntry {

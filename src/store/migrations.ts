@@ -4,6 +4,7 @@ import * as init from '../../migrations/001_init.ts';
 import * as ledgerTime from '../../migrations/002_ledger_time.ts';
 import * as endpointCounts from '../../migrations/003_endpoint_counts.ts';
 import * as customResponses from '../../migrations/004_custom_responses.ts';
+import * as shares from '../../migrations/005_shares.ts';
 import { MisconfigurationError, UserError } from '../user-error.ts';
 import type { Connection, Database } from './database.ts';
 
@@ -13,6 +14,7 @@ const MIGRATIONS: { name: string; migration: Knex.Migration }[] = [
   { name: '002_ledger_time', migration: ledgerTime },
   { name: '003_endpoint_counts', migration: endpointCounts },
   { name: '004_custom_responses', migration: customResponses },
+  { name: '005_shares', migration: shares },
 ];
 
 const LOCK_TIMEOUT_SECONDS = 120;

@@ -1,6 +1,8 @@
 import type { Knex } from 'knex';
 import type { StoredRequest } from '../domain/captured-request.ts';
 import { bytesToId, firstIdAt, idToBytes } from '../domain/ids.ts';
+import { redacted } from '../domain/redact.ts';
+import type { ShareScope } from '../domain/share.ts';
 import { createTurns } from '../turns.ts';
 import { userKey } from './users.ts';
 
@@ -10,10 +12,14 @@ export interface Page {
   before?: string | undefined;
 }
 
-/** The user who reads, and the retention cutoff: `since` is in Unix milliseconds, null = no limit. */
+/**
+ * The user who reads, and the retention cutoff: `since` is in Unix milliseconds, null = no limit. With `share` the
+ * holder of a share link reads for the user: every read keeps to what it covers, and redacts it.
+ */
 export interface Reader {
   userId: string;
   since: number | null;
+  share?: ShareScope;
 }
 
 export const REQUEST_COLUMNS = [
@@ -78,7 +84,7 @@ export async function readPage(db: Knex, reader: Reader, ids: string[], maxBody:
     .whereIn('requests.id', ids.map(idToBytes))
     .orderBy('requests.id', 'desc')
     .select<RequestRow[]>(...REQUEST_COLUMNS, db.raw('LEFT(requests.body, ?) AS body', [maxBody]));
-  return requestsOf(rows);
+  return requestsOf(rows, reader);
 }
 
 /**
@@ -99,7 +105,7 @@ export async function listRequestsAfter(
     .orderBy('requests.seq')
     .limit(limit)
     .select<RequestRow[]>(...REQUEST_COLUMNS, db.raw("IF(requests.size > ?, '', requests.body) AS body", [maxBody]));
-  return requestsOf(rows);
+  return requestsOf(rows, reader);
 }
 
 /**
@@ -118,7 +124,7 @@ export async function findRequest(
       ...REQUEST_COLUMNS,
       db.raw("IF(requests.size > ?, '', requests.body) AS body", [maxBody]),
     );
-  return row === undefined ? undefined : requestOf(row);
+  return row === undefined ? undefined : requestOf(row, reader);
 }
 
 /** The whole body of one of a user's entries; undefined when there is no such entry. */
@@ -129,12 +135,19 @@ export async function findBody(db: Knex, reader: Reader, id: string): Promise<Bu
   return row?.body;
 }
 
-/** The number of an endpoint's entries past retention that the sweep has not reached yet: few rows for any endpoint. */
-export async function countHidden(db: Knex, reader: Reader, endpointId: string): Promise<number> {
-  if (reader.since === null) return 0;
-  const [hidden] = await ownedBy(db, reader.userId)
+/**
+ * The number of an endpoint's entries that its reader does not see: those past retention that the sweep has not reached
+ * yet, which are few for any endpoint, and those that came too late for a share link.
+ */
+export async function countHidden(db: Knex, { userId, since, share }: Reader, endpointId: string): Promise<number> {
+  const until = share?.until ?? null;
+  if (since === null && until === null) return 0;
+  const [hidden] = await ownedBy(db, userId)
     .andWhere('endpoints.id', idToBytes(endpointId))
-    .andWhere('requests.id', '<', idToBytes(firstIdAt(reader.since)))
+    .andWhere((where) => {
+      if (since !== null) void where.orWhere('requests.id', '<', idToBytes(firstIdAt(since)));
+      if (until !== null) void where.orWhere('requests.id', '>=', idToBytes(firstIdAt(until + 1)));
+    })
     .count<{ n: number }[]>({ n: '*' });
   return Number(hidden?.n);
 }
@@ -163,6 +176,10 @@ export async function removeRequests(db: Knex, userId: string, ids: string[]): P
         .whereIn('id', keys)
         .whereIn('endpoint_id', ownedIds(trx, userId))
         .delete();
+      await trx('shares')
+        .where({ endpoint_id: id, user_id: userKey(userId) })
+        .whereIn('request_id', keys)
+        .delete();
       await trx('endpoints')
         .where({ id, user_id: userKey(userId) })
         .decrement('stored_count', count);
@@ -172,9 +189,14 @@ export async function removeRequests(db: Knex, userId: string, ids: string[]): P
   });
 }
 
-function readable(db: Knex, reader: Reader): Knex.QueryBuilder {
-  return ownedBy(db, reader.userId).modify((query) => {
-    if (reader.since !== null) void query.andWhere('requests.id', '>=', idToBytes(firstIdAt(reader.since)));
+function readable(db: Knex, { userId, since, share }: Reader): Knex.QueryBuilder {
+  return ownedBy(db, userId).modify((query) => {
+    if (since !== null) void query.andWhere('requests.id', '>=', idToBytes(firstIdAt(since)));
+    if (share === undefined) return;
+    const { endpointId, requestId, until } = share;
+    void query.andWhere('requests.endpoint_id', idToBytes(endpointId));
+    if (requestId !== null) void query.andWhere('requests.id', idToBytes(requestId));
+    if (until !== null) void query.andWhere('requests.id', '<', idToBytes(firstIdAt(until + 1)));
   });
 }
 
@@ -189,18 +211,18 @@ function ownedIds(db: Knex, userId: string): Knex.QueryBuilder {
 }
 
 /** Gives way to other work in between: a page may have megabytes of header lists. */
-export async function requestsOf(rows: readonly RequestRow[]): Promise<StoredRequest[]> {
+export async function requestsOf(rows: readonly RequestRow[], reader: Reader): Promise<StoredRequest[]> {
   const turn = createTurns();
   const requests: StoredRequest[] = [];
   for (const row of rows) {
     await turn();
-    requests.push(requestOf(row));
+    requests.push(requestOf(row, reader));
   }
   return requests;
 }
 
-function requestOf(row: RequestRow): StoredRequest {
-  return {
+function requestOf(row: RequestRow, { share }: Reader): StoredRequest {
+  const request = {
     id: bytesToId(row.id),
     endpointId: bytesToId(row.endpoint_id),
     seq: row.seq,
@@ -212,4 +234,5 @@ function requestOf(row: RequestRow): StoredRequest {
     isUtf8: row.is_utf8 === 1,
     body: row.body,
   };
+  return share?.redact === true ? redacted(request) : request;
 }

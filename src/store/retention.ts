@@ -44,10 +44,12 @@ export interface DeletedChunk {
   full: boolean;
 }
 
-/** Deletes up to `limit` entries of a deleted endpoint after a key, and its row in `purges` when none is left. */
+/** Deletes up to `limit` entries of a deleted endpoint after a key; its links and its row in `purges` go with the last. */
 export async function purgeChunk(db: Knex, endpointId: Buffer, after: Buffer, limit: number): Promise<DeletedChunk> {
   const chunk = await deleteEntries(db, { endpointId, before: null }, after, limit);
-  if (!chunk.full) await db('purges').where({ endpoint_id: endpointId }).delete();
+  if (chunk.full) return chunk;
+  await db('shares').where({ endpoint_id: endpointId }).delete();
+  await db('purges').where({ endpoint_id: endpointId }).delete();
   return chunk;
 }
 
@@ -108,7 +110,10 @@ async function deleteEntries(
     'SELECT id FROM requests FORCE INDEX (requests_endpoint_id) WHERE endpoint_id = ? AND id > ? AND id < ? ORDER BY id LIMIT ?';
   const [rows] = (await db.raw(sql, [endpointId, after, upTo, limit])) as [{ id: Buffer }[]];
   const keys = rows.map(({ id }) => id);
-  if (keys.length > 0) await db('requests').whereIn('id', keys).delete();
+  if (keys.length > 0) {
+    await db('requests').whereIn('id', keys).delete();
+    await db('shares').where('endpoint_id', endpointId).whereIn('request_id', keys).delete();
+  }
   return { deleted: keys.length, last: keys.at(-1) ?? after, full: keys.length === limit };
 }
 
@@ -123,4 +128,10 @@ export async function listOldBatches(db: Knex, seconds: number, limit: number, o
 /** Removes batches from the ledger: a job of one of them would be stored again. */
 export async function removeBatches(db: Knex, batchIds: readonly string[]): Promise<void> {
   if (batchIds.length > 0) await db('capture_batches').whereIn('id', batchIds.map(idToBytes)).delete();
+}
+
+/** Deletes up to `limit` share links that ended before an instant; returns how many. */
+export async function removeEndedShares(db: Knex, before: Date, limit: number): Promise<number> {
+  const ids = await db('shares').where('expires_at', '<', before).orderBy('expires_at').limit(limit).pluck('id');
+  return ids.length === 0 ? 0 : db('shares').whereIn('id', ids).andWhere('expires_at', '<', before).delete();
 }

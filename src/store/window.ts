@@ -45,6 +45,7 @@ export const BY_SEQ: Order = {
 /** What is looked for, and where: ids from `from` and below `below`. */
 export interface Scope {
   db: Database;
+  reader: Reader;
   owner: Values;
   filter: Filter;
   order: Order;
@@ -54,13 +55,15 @@ export interface Scope {
 
 export function scopeOf(db: Database, reader: Reader, endpointId: string, filter: Filter, order: Order): Scope {
   const since = Math.max(reader.since ?? 0, filter.since ?? 0);
+  const until = Math.min(filter.until ?? Infinity, (reader.share?.until ?? Infinity) + 1);
   return {
     db,
+    reader,
     owner: [userKey(reader.userId), idToBytes(endpointId)],
     filter,
     order,
     from: since <= 0 ? FIRST_KEY : idToBytes(firstIdAt(since)),
-    below: filter.until === undefined ? LAST_KEY : idToBytes(firstIdAt(filter.until)),
+    below: until === Infinity ? LAST_KEY : idToBytes(firstIdAt(until)),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Counter, Gauge, Histogram } from 'prom-client';
 import { createInstruments, startingAtZero, withoutValue, type Metrics } from '../metrics.ts';
 
-export const SWEPT_KINDS = ['purged', 'retired', 'expired', 'pruned'] as const;
+export const SWEPT_KINDS = ['purged', 'retired', 'expired', 'pruned', 'unshared'] as const;
 
 const PERSIST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 const COMMIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];

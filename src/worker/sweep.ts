@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { firstIdAt, idToBytes } from '../domain/ids.ts';
-import { retentionCutoff } from '../domain/time.ts';
+import { DAY_MS, retentionCutoff } from '../domain/time.ts';
 import type { Plans } from '../plans.ts';
 import type { UserPlan } from '../redis/plan-changes.ts';
 import {
@@ -11,6 +11,7 @@ import {
   listOldestEntries,
   listPurges,
   purgeChunk,
+  removeEndedShares,
   removeExpired,
   retireChunk,
   type DeletedChunk,
@@ -23,6 +24,9 @@ const REST_FACTOR = 3;
 
 /** After this time a batch without a job does not come back, not even with a restored Redis. */
 const LEDGER_KEEP_SECONDS = 7 * 86_400;
+
+/** For so long the holder of a share link learns that it has ended; then its token is unknown. */
+const ENDED_SHARE_KEEP_MS = 7 * DAY_MS;
 
 const FIRST_KEY = Buffer.alloc(16);
 
@@ -47,17 +51,19 @@ export interface SweepResult {
   purged: number;
   retired: number;
   pruned: number;
+  unshared: number;
   done: boolean;
 }
 
 /** Removes what expiry, deletes and age have made unreachable, in chunks, until `isOver`. */
 export async function sweep(options: SweepOptions): Promise<SweepResult> {
   const { isOver } = options;
-  const result: SweepResult = { expired: 0, purged: 0, retired: 0, pruned: 0, done: false };
+  const result: SweepResult = { expired: 0, purged: 0, retired: 0, pruned: 0, unshared: 0, done: false };
   await removeExpiredEndpoints(options, result);
   await purgeDeletedEndpoints(options, result);
   await retireOldEntries(options, result);
   await removeOldBatches(options, result);
+  await removeOldShares(options, result);
   result.done = !isOver();
   return result;
 }
@@ -145,6 +151,14 @@ async function removeOldBatches({ db, findQueued, isOver }: SweepOptions, result
     await removeBatches(db, forgotten);
     kept += queued.size;
     return { deleted: forgotten.length, last, full: ids.length === CHUNK_ROWS };
+  });
+}
+
+async function removeOldShares({ db, now, isOver }: SweepOptions, result: SweepResult): Promise<void> {
+  const before = new Date(now - ENDED_SHARE_KEEP_MS);
+  result.unshared = await deleteInChunks(isOver, async (last) => {
+    const deleted = await removeEndedShares(db, before, CHUNK_ROWS);
+    return { deleted, last, full: deleted === CHUNK_ROWS };
   });
 }
 

@@ -2,11 +2,13 @@ import { randomBytes } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { expect, test } from 'vitest';
 import { newTimeOrderedId } from '../../src/domain/ids.ts';
+import { hashShareToken, newShareToken } from '../../src/domain/share.ts';
 import { CAPTURE_QUEUES, enqueueCaptures } from '../../src/queue/capture-queue.ts';
 import { makeCapture } from '../support/captures.ts';
 import { client, send, type Client } from '../support/client.ts';
 import { eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { startRole, type RoleProcess } from '../support/processes.ts';
+import type { CreatedShare } from '../support/shares.ts';
 
 /* Data that must not be in any log contains this word, in processes that log everything they can. */
 const WORD = `canary${randomBytes(4).toString('hex')}`;
@@ -112,6 +114,31 @@ test('custom responses that are taken, refused and sent, and one that cannot be 
   expect((await send(`${lone.url}/h/${endpoint}`)).body).toBe(WORD);
   await lone.end();
   expect((await owner.call('DELETE', path)).status).toBe(200);
+});
+
+const shareTokens: string[] = [];
+
+test('share links: their tokens and labels, used, refused, and while the database is unreachable', async () => {
+  const share = (path: string) => owner.call<CreatedShare>('POST', path, { label: WORD });
+  const [entry] = (await owner.list(endpoint)).body.requests;
+  const { token: gone, id } = (await share(`/api/endpoints/${endpoint}/shares`)).body;
+  const { token: live } = (await share(`/api/requests/${entry?.id}/shares`)).body;
+  expect((await owner.call('DELETE', `/api/shares/${id}`)).status).toBe(200);
+  const unknown = newShareToken();
+  shareTokens.push(gone, live, unknown);
+  const statuses: number[] = [];
+  for (const token of shareTokens) {
+    const holder = client(api.url, token);
+    statuses.push((await holder.entry(entry?.id ?? '')).status, (await holder.list(endpoint)).status);
+    statuses.push((await holder.call('POST', '/api/endpoints', { [WORD]: WORD })).status);
+    statuses.push((await send(`${api.url}/s?${token}`)).status, (await send(`${api.url}/s/${token}`)).status);
+  }
+  expect(statuses).toEqual([410, 410, 403, 200, 404, 200, 403, 403, 200, 404, 401, 401, 401, 200, 404]);
+  const lone = await startRole('api', { ...env, MYSQL_PORT: '1' }, { logLevel: 'trace' });
+  ended.push(lone);
+  expect((await client(lone.url, live).entry(entry?.id ?? '')).status).toBe(503);
+  await eventually(() => logged(lone, 'Request failed'));
+  await lone.end();
 });
 
 test('tokens that are refused', async () => {
@@ -222,6 +249,7 @@ test('the word is in no output and in no metrics of any process', async () => {
     ...token.split('.'),
     ...[WORD].flatMap((text) => [Buffer.from(text).toString('hex'), Buffer.from(text).toString('base64').slice(0, 16)]),
   ];
+  secrets.push(...shareTokens.flatMap((text) => [text.slice(4), hashShareToken(text).toString('hex')]));
   secrets.push(environment.env['MYSQL_PASSWORD'] ?? '', environment.env['REDIS_PASSWORD'] ?? '');
   for (const secret of secrets) {
     expect(secret.length).toBeGreaterThan(8);

@@ -1,11 +1,12 @@
 import { createSecretKey } from 'node:crypto';
 import { createServer } from 'node:http';
 import { beforeEach, expect, test } from 'vitest';
+import { createShareLookUps } from '../../src/api/auth/share-look-ups.ts';
 import { io } from 'socket.io-client';
 import { startLive } from '../../src/api/live/server.ts';
 import { createMessageLimit } from '../../src/api/live/message-limit.ts';
 import { FRESH_MS, type KeySource } from '../../src/api/auth/jwks-source.ts';
-import { TOKEN_RECHECK_MS } from '../../src/api/live/socket.ts';
+import { TOKEN_RECHECK_MS } from '../../src/api/auth/token-watch.ts';
 import { unavailable } from '../../src/api/http/errors.ts';
 import { newTimeOrderedId } from '../../src/domain/ids.ts';
 import { CLOSE } from '../../src/domain/live-event.ts';
@@ -153,7 +154,8 @@ test('a withdrawn key closes its sockets, an unreachable key server does not', a
     closing(openRedis(redis, 'live', log), closeRedis),
     closing(openRedis(redis, 'subscriber', log), closeRedis),
   ];
-  const auth = { jwt, keySource, plans, defaultPlan, rememberPlan: async () => {} };
+  const shares = createShareLookUps({ db: environment.db, poolSize: 10 });
+  const auth = { jwt, keySource, plans, defaultPlan, rememberPlan: async () => {}, shares };
   const live = closing(
     startLive({
       http,

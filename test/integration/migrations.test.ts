@@ -26,7 +26,7 @@ async function tables(): Promise<string[]> {
   return rows.map((row) => Object.values(row)[0] as string).toSorted();
 }
 
-const ALL = ['001_init', '002_ledger_time', '003_endpoint_counts', '004_custom_responses'];
+const ALL = ['001_init', '002_ledger_time', '003_endpoint_counts', '004_custom_responses', '005_shares'];
 const TABLES = [
   'capture_batches',
   'daily_usage',
@@ -36,6 +36,7 @@ const TABLES = [
   'hookbay_migrations_lock',
   'purges',
   'requests',
+  'shares',
   'users',
 ];
 

@@ -1,9 +1,11 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { expect, test } from 'vitest';
+import { SHARED_ROUTES } from '../../src/api/auth/share-admission.ts';
 import { OPERATIONS } from '../../src/api/management/operations.ts';
 import { captureOne, client, mintToken, send, type Answer, type Client } from '../support/client.ts';
 import { useEnvironment, type Environment } from '../support/environment.ts';
+import type { CreatedShare } from '../support/shares.ts';
 
 interface Operation {
   security?: object[];
@@ -108,6 +110,7 @@ test('every route answers as documented, errors too [OpenAPI]', async () => {
   hold('post', '/api/requests/{id}/verify', await owner.call('POST', `/api/requests/${entry}/verify`, { secret: 's' }));
   hold('post', '/api/requests/{id}/verify', await owner.call('POST', `/api/requests/${entry}/verify`, {}));
   hold('post', '/api/requests/{id}/verify', await owner.call('POST', '/api/requests/unknown/verify', { secret: 's' }));
+  await holdShares(id, entry);
   hold('delete', '/api/requests', await owner.removeMany([entry]));
   hold('delete', '/api/requests', await owner.removeMany([]));
   hold('delete', '/api/requests/{id}', await owner.remove(entry));
@@ -130,6 +133,31 @@ test('every route answers as documented, errors too [OpenAPI]', async () => {
     promised.filter((line) => /(200|201|404)$/.test(line) && line !== 'post /h/{key} 404' && !seen.has(line)),
   ).toEqual([]);
 });
+
+async function holdShares(id: string, entry: string): Promise<void> {
+  hold('get', '/s', await send(`${url}/s`));
+  for (const [path, target] of [
+    ['/api/endpoints/{id}/shares', id],
+    ['/api/requests/{id}/shares', entry],
+  ] as const) {
+    const created = await owner.call<CreatedShare>('POST', path.replace('{id}', target), { label: 'x' });
+    hold('post', path, created);
+    hold('post', path, await owner.call('POST', path.replace('{id}', target), { expiresIn: 0 }));
+    hold('post', path, await owner.call('POST', path.replace('{id}', 'unknown')));
+    hold('get', path, await owner.call('GET', path.replace('{id}', target)));
+    hold('get', path, await owner.call('GET', path.replace('{id}', 'unknown')));
+    const holder = client(url, created.body.token);
+    hold('get', '/api/share', await holder.call('GET', '/api/share'));
+    hold('get', '/api/requests/{id}', await holder.entry(entry));
+    hold('get', '/api/endpoints', await holder.endpoints());
+    hold('delete', '/api/shares/{id}', await owner.call('DELETE', `/api/shares/${created.body.id}`));
+    hold('delete', '/api/shares/{id}', await owner.call('DELETE', `/api/shares/${created.body.id}`));
+    hold('get', '/api/requests/{id}', await holder.entry(entry));
+  }
+  const security = ({ path, method }: { path: string; method: string }) => document.paths[path]?.[method]?.security;
+  const open = OPERATIONS.filter((operation) => security(operation)?.length === 2).map(({ path }) => path);
+  expect(open.map((path) => path.replace('{id}', ':id')).toSorted()).toEqual(Object.keys(SHARED_ROUTES).toSorted());
+}
 
 test('examples of request bodies are valid by their own schemas', () => {
   for (const operations of Object.values(document.paths)) {

@@ -2,11 +2,13 @@ import { Worker } from 'bullmq';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { encodeBatch } from '../../src/domain/capture-job.ts';
 import { bytesToId, firstIdAt, idToBytes, newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
+import { hashShareToken, newShareId, newShareToken } from '../../src/domain/share.ts';
 import { parsePlans, type Plan } from '../../src/plans.ts';
 import { enqueueCaptures, findQueued } from '../../src/queue/capture-queue.ts';
 import { redisKeys } from '../../src/redis/keys.ts';
 import { requestSweep, openMaintenanceQueue } from '../../src/queue/maintenance-queue.ts';
 import { insertEndpoint, removeEndpoint } from '../../src/store/endpoints.ts';
+import { findShares, insertShare } from '../../src/store/shares.ts';
 import { persistBatches, type CaptureBatch } from '../../src/worker/persist.ts';
 import { sweep, type SweepOptions } from '../../src/worker/sweep.ts';
 import { captureOne, client, mintToken, send } from '../support/client.ts';
@@ -14,7 +16,7 @@ import { makeCapture } from '../support/captures.ts';
 import { eventually, useEnvironment, type Environment } from '../support/environment.ts';
 
 const DAY = '2026-03-01';
-const TABLES = ['requests', 'endpoints', 'purges', 'capture_batches', 'daily_usage', 'dead_letters'];
+const TABLES = ['shares', 'requests', 'endpoints', 'purges', 'capture_batches', 'daily_usage', 'dead_letters'];
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const plans = parsePlans('{"keeper":{"retentionDays":null}}');
@@ -327,4 +329,54 @@ test('through the queue, with three workers: one schedule, expired endpoints are
   await eventually(async () => (await idsOf(id)).length === 0);
   expect(await maintenance.getFailedCount()).toBe(0);
   expect(await maintenance.getJobSchedulersCount()).toBe(1);
+});
+
+describe('share links', () => {
+  /** Creates a link that ends in so many days; returns the hash of its token. */
+  async function share(endpointId: string, endsInDays: number, requestId: string | null = null): Promise<string> {
+    const hash = hashShareToken(newShareToken());
+    const expiresAt = new Date(Date.now() + endsInDays * DAY_MS);
+    const createdAt = new Date(expiresAt.getTime() - 30 * DAY_MS);
+    const link = { id: newShareId(), userId: 'pro', endpointId, requestId, redact: true, label: null, until: null };
+    // Each at its own time: the number of live ones is limited.
+    expect(await insertShare(environment.db.knex, { ...link, expiresAt, createdAt }, hash)).toBe(true);
+    return hash.toString('hex');
+  }
+  const left = async (hashes: string[]): Promise<boolean[]> => {
+    const found = await findShares(environment.db.knex, hashes);
+    return hashes.map((hash) => found.has(hash));
+  };
+
+  test('go a week after they have ended, in chunks; the next sweep continues one that ran out of time', async () => {
+    const id = await newEndpoint('pro');
+    const hashes = [await share(id, 1), await share(id, -6.9), await share(id, -7.1), await share(id, -100)];
+    expect(await run({ isOver: () => true })).toMatchObject({ unshared: 0, done: false });
+    expect(await left(hashes)).toEqual([true, true, true, true]);
+    expect(await run()).toMatchObject({ unshared: 2, done: true });
+    expect(await left(hashes)).toEqual([true, true, false, false]);
+
+    const [row] = await environment.db.knex('shares').limit(1);
+    const many = Array.from({ length: 2_300 }, () => ({
+      ...row,
+      id: idToBytes(newShareId()),
+      token_hash: hashShareToken(newShareToken()),
+      expires_at: new Date(Date.now() - 8 * DAY_MS),
+    }));
+    await environment.db.knex.batchInsert('shares', many, 500);
+    expect((await run()).unshared).toBe(2_300);
+    expect(await left(hashes)).toEqual([true, true, false, false]);
+  });
+
+  test('go with the entry that they share, past retention too, and with their endpoint', async () => {
+    const id = await newEndpoint('pro');
+    const [old = ''] = await store(id, 1, 31);
+    const [young = ''] = await store(id, 1);
+    const hashes = [await share(id, 1, old), await share(id, 1, young), await share(id, 1)];
+    expect(await run()).toMatchObject({ retired: 1, done: true });
+    expect(await left(hashes)).toEqual([false, true, true]);
+    await removeEndpoint(environment.db.knex, 'pro', id, new Date());
+    expect(await left(hashes)).toEqual([false, false, false]);
+    await run();
+    expect(await environment.db.knex('shares')).toEqual([]);
+  });
 });

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/management/operations.ts';
+import { newShareToken } from '../../src/domain/share.ts';
 import { send } from '../support/client.ts';
 import { closing, eventually, JWT_SECRET, useEnvironment, type Environment } from '../support/environment.ts';
 import { startClient } from '../support/live/clients.ts';
@@ -83,6 +84,22 @@ const REFUSED: [string, string][] = [
   ['dots', '...'],
   ['padding', `${signed(HEADER, CLAIMS)}=`],
 ];
+
+const SHARE = newShareToken();
+const SHARES: [string, string][] = [
+  ['a share link that does not exist', SHARE],
+  ['a share link, and a letter more', `${SHARE}A`],
+  ['a share link, without its last letter', SHARE.slice(0, -1)],
+  ['a share link, with padding', `${SHARE}=`],
+  ['a share link, in standard Base64', `hbs_+/${SHARE.slice(6)}`],
+  ['a share link, its prefix in capitals', SHARE.replace('hbs_', 'HBS_')],
+  ['a share link, its prefix twice', `hbs_${SHARE}`],
+  ['a share link, in three parts', `${SHARE}.${SHARE}.${SHARE}`],
+  ['the prefix of share links', 'hbs_'],
+  ['the prefix of share links, and 16,000 letters', `hbs_${'a'.repeat(16_000)}`],
+  ['an id as a share link', 'hbs_7c9e6679-7425-40de-944b-e07fc1f90ae7'],
+];
+REFUSED.push(...SHARES);
 
 const list = (token: string) => send(`${url}/api/endpoints`, { headers: ['Authorization', `Bearer ${token}`] });
 

@@ -67,6 +67,12 @@ const ROWS = [
   '`X-Hookbay-Request-Id`',
   'Security headers below `/h`',
   '`CAPTURE_BASE_URL`',
+  'Share link',
+  'Share link: reach',
+  'Share link: end',
+  'Share link: `redact`',
+  'Share link: search',
+  'Share link: limits',
 ];
 
 /** Titles with brackets at their end, by the text in the brackets. */

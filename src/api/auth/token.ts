@@ -1,9 +1,11 @@
 import jwt from 'jsonwebtoken';
-import type { Context, Next } from 'koa';
+import type { Context } from 'koa';
 import type { JwtConfig } from '../../config.ts';
+import type { Share } from '../../domain/share.ts';
 import { forbidden, printable, unauthorized } from '../http/errors.ts';
 import type { Plan, Plans } from '../../plans.ts';
 import type { KeySource } from './jwks-source.ts';
+import type { ShareLookUps } from './share-look-ups.ts';
 import type { VerificationKey } from './verification-key.ts';
 
 const CLOCK_TOLERANCE_SECONDS = 5;
@@ -15,6 +17,8 @@ export interface Principal {
   plan: Plan;
   /** Expiry of the token, in Unix milliseconds. */
   expiresAt: number;
+  /** Where the token is that of a share link of this user: how far it goes. */
+  share?: Share;
 }
 
 export interface AuthOptions {
@@ -22,18 +26,9 @@ export interface AuthOptions {
   keySource: KeySource;
   plans: Plans;
   defaultPlan: string;
+  shares: ShareLookUps;
   /** Called for every valid token: captures carry none, so the plan has to be saved. */
   rememberPlan: (userId: string, plan: string) => Promise<void>;
-}
-
-/** Admits requests with a valid bearer token and puts its `Principal` into `ctx.state.principal`. */
-export function authenticate(options: AuthOptions) {
-  return async (ctx: Context, next: Next): Promise<void> => {
-    const principal = await verifyToken(bearerToken(ctx.get('Authorization')), options);
-    await options.rememberPlan(principal.userId, principal.plan.name);
-    ctx.state['principal'] = principal;
-    await next();
-  };
 }
 
 export function principal(ctx: Context): Principal {
@@ -51,8 +46,9 @@ export async function verifyToken(token: string, options: AuthOptions): Promise<
   return principalOf(verify(token, key, options.jwt), options);
 }
 
-function bearerToken(header: string): string {
-  const token = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i.exec(header)?.[1];
+/** @throws HttpError 401 */
+export function bearerToken(ctx: Context): string {
+  const token = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i.exec(ctx.get('Authorization'))?.[1];
   if (token === undefined) throw unauthorized();
   return token;
 }

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import { logEntryJson, presentRequest } from '../../domain/log-entry.ts';
 import { type StoredRequest } from '../../domain/captured-request.ts';
+import { holderOf } from '../../domain/share.ts';
 import { unavailable } from '../http/errors.ts';
 import { createTurns } from '../../turns.ts';
 import { principal } from '../auth/token.ts';
@@ -17,7 +18,7 @@ export const ENTRY_BYTES = 1024;
 /** @throws HttpError 503 without free memory; SenderGone when the client has disconnected */
 export function reserve(ctx: Context, budget: ByteBudget, bytes: number): void {
   if (ctx.res.closed) throw new SenderGone();
-  const holding = budget.open(principal(ctx));
+  const holding = budget.open({ userId: holderOf(principal(ctx)) });
   if (!holding.take(bytes))
     throw unavailable('Too many large answers are being sent, to you or to others; read yours, or try again');
   ctx.res.once('close', () => holding.release());

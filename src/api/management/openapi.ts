@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { SHARED_ROUTES } from '../auth/share-admission.ts';
 import { uuid } from '../http/validate.ts';
 import { answers } from './answer-schemas.ts';
-import type { Operation } from './operation.ts';
+import type { MediaType, Operation } from './operation.ts';
 import { OPERATIONS } from './operations.ts';
 import { alias } from './schemas.ts';
 
@@ -23,7 +24,10 @@ export function openApiDocument(baseUrl: string, captureBaseUrl = baseUrl): obje
     info: { title: 'Hookbay', version: '1', description: 'Webhook capture and inspection' },
     servers: [{ url: baseUrl }],
     components: {
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+        share: { type: 'http', scheme: 'bearer', bearerFormat: 'hbs_…', description: 'The token of a share link' },
+      },
       schemas: Object.fromEntries(
         Object.entries(answers).map(([name, schema]) => [name, jsonSchema(schema, 'output')]),
       ),
@@ -33,6 +37,7 @@ export function openApiDocument(baseUrl: string, captureBaseUrl = baseUrl): obje
 }
 
 function describeOperation({ path, method, summary, guarded, body, query, answers: results }: Operation): object {
+  const shared = method === 'get' && Object.hasOwn(SHARED_ROUTES, path.replaceAll(/\{(\w+)\}/g, ':$1'));
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
     return { name, in: 'path', required: true, schema: jsonSchema(PATH_PARAMETERS[name] as z.ZodType, 'input') };
   });
@@ -43,7 +48,7 @@ function describeOperation({ path, method, summary, guarded, body, query, answer
   return {
     operationId: `${method}${path.replaceAll(/[^a-z]+(\w?)/gi, (_all, letter: string) => letter.toUpperCase())}`,
     summary,
-    ...(guarded && { security: [{ bearer: [] }] }),
+    ...(guarded && { security: [{ bearer: [] }, ...(shared ? [{ share: [] }] : [])] }),
     ...(inPath.length + inQuery.length > 0 && { parameters: [...inPath, ...inQuery] }),
     ...(body && {
       requestBody: {
@@ -52,26 +57,34 @@ function describeOperation({ path, method, summary, guarded, body, query, answer
       },
     }),
     responses: Object.fromEntries(
-      Object.entries(results).map(([status, answer]) => [status, describeAnswer(Number(status), answer)]),
+      Object.entries({ ...results, ...(shared && { 410: 'Error' as const }) }).map(([status, answer]) => [
+        status,
+        describeAnswer(Number(status), answer),
+      ]),
     ),
   };
 }
 
 function describeAnswer(status: number, answer: Operation['answers'][number]): object {
   const description = DESCRIPTIONS[status] ?? 'Done';
-  if (answer === 'application/octet-stream' || answer === 'application/json')
-    return { description, content: { [answer]: {} } };
+  if (answer === 'nothing') return { description };
+  if (isMediaType(answer)) return { description, content: { [answer]: {} } };
   const schema = typeof answer === 'string' ? { $ref: `#/components/schemas/${answer}` } : jsonSchema(answer, 'output');
   return { description, content: { 'application/json': { schema } } };
 }
 
+function isMediaType(answer: Operation['answers'][number]): answer is MediaType {
+  return typeof answer === 'string' && answer.includes('/');
+}
+
 const DESCRIPTIONS: Record<number, string> = {
+  204: 'Nothing came in time',
   400: 'The input is wrong; `error` names the field',
   401: 'No valid token',
-  403: 'Not in the plan, or the plan is not known',
+  403: 'Not in the plan, the plan is not known, or not for a share link',
   404: 'Not found, or it belongs to another user',
   409: 'The alias is taken',
-  410: 'The endpoint has expired',
+  410: 'The endpoint has expired; the share link has expired or was withdrawn',
   413: 'Too large',
   415: 'Not JSON',
   429: 'Over a limit; see Retry-After',

@@ -1,5 +1,7 @@
 import { endpointList, requestList } from './answer-schemas.ts';
 import { CUSTOM_RESPONSE_OPERATIONS } from './custom-response-operations.ts';
+import { FOLLOW_OPERATIONS } from './follow-operations.ts';
+import { SHARE_OPERATIONS } from './share-operations.ts';
 import { bodyErrors, guardedErrors, type Operation } from './operation.ts';
 import {
   batchDeleteBody,
@@ -75,6 +77,7 @@ export const OPERATIONS: Operation[] = [
     query: pageQuery,
     answers: { 200: requestList, 400: 'Error', 404: 'Error', ...guardedErrors },
   },
+  ...FOLLOW_OPERATIONS,
   {
     path: '/api/requests/{id}',
     method: 'get',
@@ -114,6 +117,7 @@ export const OPERATIONS: Operation[] = [
     answers: { 200: 'Deleted', ...bodyErrors, ...guardedErrors },
   },
   ...CUSTOM_RESPONSE_OPERATIONS,
+  ...SHARE_OPERATIONS,
   {
     path: '/openapi.json',
     method: 'get',

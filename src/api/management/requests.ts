@@ -74,8 +74,9 @@ export function requestRoutes(router: Router, options: RequestRouteOptions): voi
  */
 export async function findOwnedRequest(
   ctx: Context & { params: Record<string, string> },
-  { db, inFlight, answers }: EntryOptions,
+  options: EntryOptions,
 ): Promise<StoredRequest> {
+  const { db, inFlight } = options;
   const id = ctx.params['id'] ?? '';
   if (!isUuid(id)) throw notFound();
   const reader = readerOf(ctx);
@@ -84,16 +85,28 @@ export async function findOwnedRequest(
     await inFlight.settleForRead(ctx);
     found = await findRequest(db.knex, reader, id, LIST_MAX_BODY_BYTES);
   }
-  if (found === undefined) throw notFound();
+  const whole = found && (await withWholeBody(ctx, found, options));
+  if (whole === undefined) throw notFound();
+  return whole;
+}
+
+/**
+ * An entry of the caller with its whole body, which is read where it is longer than 256 KiB; its bytes are reserved in the budget for answers. Undefined when it was deleted meanwhile.
+ * @throws HttpError 503 when there is no memory for its body
+ */
+export async function withWholeBody(
+  ctx: Context,
+  found: StoredRequest,
+  { db, answers }: Pick<EntryOptions, 'db' | 'answers'>,
+): Promise<StoredRequest | undefined> {
   const headerBytes = found.rawHeaders.reduce((sum, text) => sum + text.length, 0);
   reserve(ctx, answers, ENTRY_BYTES + headerBytes + found.target.length + found.size);
   if (found.size <= LIST_MAX_BODY_BYTES) return found;
-  const body = await findBody(db.knex, reader, id);
-  if (body === undefined) throw notFound();
-  return { ...found, body };
+  const body = await findBody(db.knex, readerOf(ctx), found.id);
+  return body && { ...found, body };
 }
 
 export function readerOf(ctx: Context): Reader {
-  const { userId, plan } = principal(ctx);
-  return { userId, since: retentionCutoff(plan.retentionDays, Date.now()) };
+  const { userId, plan, share } = principal(ctx);
+  return { userId, since: retentionCutoff(plan.retentionDays, Date.now()), ...(share && { share }) };
 }

@@ -1,6 +1,7 @@
 import type { Context } from 'koa';
 import type { Redis } from 'ioredis';
 import pLimit from 'p-limit';
+import { holderOf } from '../../domain/share.ts';
 import { describeError, type Log } from '../../log.ts';
 import { redisKeys } from '../../redis/keys.ts';
 import { takeLease } from '../../redis/lease.ts';
@@ -33,7 +34,7 @@ export function createScanLimit({ redis, prefix, log }: ScanLimitOptions): Limit
   const users = new Set<string>();
 
   return async (ctx, scan) => {
-    const { userId } = principal(ctx);
+    const userId = holderOf(principal(ctx));
     if (users.has(userId)) throw alreadyRunning();
     if (limit.pendingCount >= WAITING) throw unavailable('Too many searches are running; try again');
     users.add(userId);

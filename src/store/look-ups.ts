@@ -1,10 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
-import { DeadlineExceeded, withDeadline } from '../../deadline.ts';
-import { createGroupCommit } from '../../group-commit.ts';
-import type { CaptureTarget } from '../../store/capture-targets.ts';
+import { DeadlineExceeded, withDeadline } from '../deadline.ts';
+import { createGroupCommit } from '../group-commit.ts';
 
-/** How long a capture waits for the database where Redis has no copy of its endpoint. */
+/** How long a capture, or the holder of a share link, waits for the database. */
 const LOOK_UP_TIMEOUT_MS = 1_000;
 
 const STATEMENT_MAX_KEYS = 500;
@@ -14,7 +13,10 @@ const MAX_CONNECTIONS = 2;
 
 const MAX_WAITING = 5_000;
 
-/** How long a process remembers that a key is unknown to the database; new endpoints are found in Redis first. */
+/**
+ * How long a process remembers that a key is unknown to the database. New endpoints are found in Redis first, and a new
+ * share's token is known to nobody before.
+ */
 const UNKNOWN_TTL_MS = 2_000;
 const UNKNOWN_MAX = 20_000;
 
@@ -43,35 +45,34 @@ function lookUpConnections(poolSize: number): number {
   return Math.max(1, Math.min(MAX_CONNECTIONS, Math.floor(poolSize / 4)));
 }
 
-export interface LookUpOptions {
+export interface LookUpOptions<T> {
   poolSize: number;
-  findTargets: (keys: readonly string[]) => Promise<Map<string, CaptureTarget>>;
+  findAll: (keys: readonly string[]) => Promise<Map<string, T>>;
 }
 
 /**
- * Returns a function that finds an endpoint by id or alias in the database. Senders need no token and may query any
- * number of keys: keys that arrive while a statement runs share the next one, a key is queried once for all its
- * senders, and management routes keep most of the connections. The function throws when the database does not answer in
- * time.
+ * Returns a function that finds something by its key in the database, for callers who have not shown who they are, and
+ * may query any number of keys: keys that arrive while a statement runs share the next one, a key is queried once for
+ * all its callers, and management routes keep most of the connections. The function throws when the database does not
+ * answer in time.
  */
-export function createEndpointLookUps(options: LookUpOptions): (key: string) => Promise<CaptureTarget | undefined> {
-  const { poolSize, findTargets } = options;
+export function createLookUps<T>({ poolSize, findAll }: LookUpOptions<T>): (key: string) => Promise<T | undefined> {
   const unknown = new LRUCache<string, true>({ max: UNKNOWN_MAX, ttl: UNKNOWN_TTL_MS });
-  const pending = new Map<string, Promise<CaptureTarget | undefined>>();
+  const pending = new Map<string, Promise<T | undefined>>();
   const limited = limitLookUps(poolSize);
-  const group = createGroupCommit<string, CaptureTarget | undefined>({
+  const group = createGroupCommit<string, T | undefined>({
     maxItems: STATEMENT_MAX_KEYS,
     maxBytes: Infinity,
     maxInFlight: lookUpConnections(poolSize),
     maxWaitMs: LOOK_UP_TIMEOUT_MS,
     sizeOf: () => 1,
     async flush(keys) {
-      const targets = await limited(() => findTargets(keys));
-      return keys.map((key) => targets.get(key));
+      const found = await limited(() => findAll(keys));
+      return keys.map((key) => found.get(key));
     },
   });
 
-  function lookUp(key: string): Promise<CaptureTarget | undefined> {
+  function lookUp(key: string): Promise<T | undefined> {
     const running = pending.get(key);
     if (running !== undefined) return running;
     if (pending.size >= MAX_WAITING) throw new TooManyLookUps('too many look-ups wait');
@@ -82,8 +83,8 @@ export function createEndpointLookUps(options: LookUpOptions): (key: string) => 
 
   return async (key) => {
     if (unknown.has(key)) return undefined;
-    const target = await withDeadline(LOOK_UP_TIMEOUT_MS, lookUp(key));
-    if (target === undefined) unknown.set(key, true);
-    return target;
+    const found = await withDeadline(LOOK_UP_TIMEOUT_MS, lookUp(key));
+    if (found === undefined) unknown.set(key, true);
+    return found;
   };
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createEndpointLookUps, limitLookUps, TooManyLookUps } from '../../src/api/capture/endpoint-look-ups.ts';
+import { createLookUps, limitLookUps, TooManyLookUps } from '../../src/store/look-ups.ts';
 import { newEndpointId } from '../../src/domain/ids.ts';
-import { findCaptureTargets } from '../../src/store/capture-targets.ts';
+import { findCaptureTargets, type CaptureTarget } from '../../src/store/capture-targets.ts';
 import { captureOne, client, mintToken, send } from '../support/client.ts';
 import { eventually, useEnvironment, type Environment } from '../support/environment.ts';
 
@@ -22,7 +22,7 @@ async function countingStatements<T>(work: () => Promise<T>): Promise<number> {
 }
 
 const openLookUps = (poolSize = 10) =>
-  createEndpointLookUps({ poolSize, findTargets: (keys) => findCaptureTargets(environment.db.knex, keys) });
+  createLookUps({ poolSize, findAll: (keys) => findCaptureTargets(environment.db.knex, keys) });
 
 test('concurrent look-ups share statements, and each gets its own answer', async () => {
   const { url } = await environment.startApi();
@@ -48,7 +48,7 @@ test('concurrent look-ups of one key share one query, and an unknown key is not 
 });
 
 test('more look-ups than may wait are refused at once, and no look-up waits long for a database that does not answer', async () => {
-  const find = createEndpointLookUps({ poolSize: 10, findTargets: () => new Promise(() => {}) });
+  const find = createLookUps({ poolSize: 10, findAll: () => new Promise<Map<string, CaptureTarget>>(() => {}) });
   const outcomes = await Promise.allSettled(Array.from({ length: 5_010 }, () => find(newEndpointId())));
   const reasons = outcomes.map((outcome) => (outcome as PromiseRejectedResult).reason as unknown);
   expect(reasons.filter((reason) => reason instanceof TooManyLookUps)).toHaveLength(10);
