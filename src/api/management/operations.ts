@@ -5,6 +5,7 @@ import {
   createEndpointBody,
   endpointPageQuery,
   pageQuery,
+  rawQuery,
   verifySignatureBody,
   verifyStoredBody,
 } from './schemas.ts';
@@ -78,7 +79,8 @@ export const OPERATIONS: Operation[] = [
     method: 'get',
     summary: 'One entry',
     guarded: true,
-    answers: { 200: 'LogEntry', 404: 'Error', ...guardedErrors },
+    query: rawQuery,
+    answers: { 200: 'LogEntry', 400: 'Error', 404: 'Error', ...guardedErrors },
   },
   {
     path: '/api/requests/{id}/body',

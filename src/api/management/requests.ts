@@ -22,7 +22,7 @@ import { jsonBody } from '../http/json-body.ts';
 import type { Database } from '../../store/database.ts';
 import { validate } from '../http/validate.ts';
 import type { InFlight } from './in-flight.ts';
-import { batchDeleteBody, pageQuery } from './schemas.ts';
+import { batchDeleteBody, pageQuery, rawQuery } from './schemas.ts';
 
 /** Longer bodies are cut in lists; the detail route has them whole. */
 const LIST_MAX_BODY_BYTES = 256 * 1024;
@@ -49,7 +49,7 @@ export function requestRoutes(router: Router, options: RequestRouteOptions): voi
     const reader = readerOf(ctx);
     const endpointId = ctx.params['id'] ?? '';
     if (!isUuid(endpointId)) throw notFound();
-    const { limit, offset, before } = validate(pageQuery, ctx.query);
+    const { limit, offset, before, raw } = validate(pageQuery, ctx.query);
     await inFlight.settleForRead(ctx);
     const endpoint = await findEndpoint(db.knex, reader.userId, endpointId);
     if (endpoint === undefined) throw notFound();
@@ -68,11 +68,12 @@ export function requestRoutes(router: Router, options: RequestRouteOptions): voi
       maxBody,
     );
     const total = endpoint.storedCount - (await countHidden(db.knex, reader, endpointId));
-    answerEntries(ctx, 'requests', rows, { total, limit, offset });
+    answerEntries(ctx, rows, { total, limit, offset }, raw);
   });
 
   router.get('/api/requests/:id', async (ctx) => {
-    answerEntry(ctx, await findOwnedRequest(ctx, options));
+    const { raw } = validate(rawQuery, ctx.query);
+    answerEntry(ctx, await findOwnedRequest(ctx, options), raw);
   });
 
   router.get('/api/requests/:id/body', async (ctx) => {

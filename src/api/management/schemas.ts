@@ -68,8 +68,23 @@ const limitUpTo = (max: number, byDefault: number) =>
 
 const offset = wholeNumber.pipe(z.int().min(0).max(MAX_WHOLE_NUMBER)).default(0);
 
+/** A query that adds `target` and `raw_headers` to entries. */
+export const rawQuery = z.object({
+  raw: z
+    .enum(['true', 'false'], 'must be true or false')
+    .default('false')
+    .transform((text) => text === 'true')
+    .pipe(z.boolean())
+    .meta({ description: 'Adds target and raw_headers to each entry' }),
+});
+
 /** Query of `GET /api/endpoints/:id/requests`; a `limit` over 200 is clamped. Other names are ignored. */
-export const pageQuery = z.object({ limit: limitUpTo(MAX_LIMIT, 50), offset, before: uuid.optional() });
+export const pageQuery = z.object({
+  limit: limitUpTo(MAX_LIMIT, 50),
+  offset,
+  before: uuid.optional(),
+  ...rawQuery.shape,
+});
 
 /** Query of `GET /api/endpoints`, likewise; the default is a full page. */
 export const endpointPageQuery = z.object({
