@@ -12,6 +12,7 @@ import { requestLog } from './http/request-log.ts';
 import { networkOf, senderAddress } from './http/sender-address.ts';
 import { endpointRoutes, type EndpointRouteOptions } from './management/endpoints.ts';
 import { openApiDocument } from './management/openapi.ts';
+import { exportRoutes, type ExportRouteOptions } from './management/export.ts';
 import { requestRoutes, type RequestRouteOptions } from './management/requests.ts';
 import { verifySignatureRoutes, verifyStoredRoutes, type VerifyRouteOptions } from './management/verify-signature.ts';
 
@@ -19,7 +20,13 @@ import { verifySignatureRoutes, verifyStoredRoutes, type VerifyRouteOptions } fr
 const MANAGEMENT_DEADLINE_MS = 15_000;
 
 export interface AppOptions
-  extends CaptureOptions, EndpointRouteOptions, RequestRouteOptions, VerifyRouteOptions, AuthOptions {
+  extends
+    CaptureOptions,
+    EndpointRouteOptions,
+    RequestRouteOptions,
+    VerifyRouteOptions,
+    ExportRouteOptions,
+    AuthOptions {
   /** Requests a minute of one user to the management API, and of one address to signature checks; 0 = no limit. */
   apiRateLimitPerMinute: number;
   verifyRateLimitPerMinute: number;
@@ -67,6 +74,7 @@ export function createApp(options: AppOptions): Koa {
   endpointRoutes(guarded, options);
   requestRoutes(guarded, options);
   verifyStoredRoutes(guarded, options);
+  exportRoutes(guarded, options);
   app.use(about.routes());
   app.use(open.routes());
   app.use(guarded.routes());

@@ -18,6 +18,7 @@ import { findUsage } from '../store/usage.ts';
 import { createApp } from './app.ts';
 import { createByteBudget } from './http/byte-budget.ts';
 import { createEndpointLookUps, limitLookUps } from './capture/endpoint-look-ups.ts';
+import { createExportSlots } from './management/export-slots.ts';
 import { createInFlight } from './management/in-flight.ts';
 import { createIntake, type IntakeOptions } from './capture/intake.ts';
 import { openKeys } from './auth/keys.ts';
@@ -85,6 +86,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
 
   const keys = resources.add(openKeys(config.jwt, log), (open) => open.close());
   const auth = { ...config, keySource: keys.find, rememberPlan: createPlanMemory({ db, endpoints, log }) };
+  const exports = createExportSlots(cacheRedis, config.redis.prefix);
   const app = createApp({
     ...auth,
     cacheRedis,
@@ -97,6 +99,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     captureBodies,
     managementBodies: createByteBudget(MANAGEMENT_BODY_BYTES),
     answers,
+    exports,
     refuse,
     metrics,
     memory,
@@ -118,6 +121,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   const port = await listen(http.server, config.host, config.port);
   resources.add(http, async (open) => {
     readiness.drain();
+    exports.drain();
     await open.drain(config.drainDelayMs, async () => live?.drain());
   });
   const { internalPort } = readiness;

@@ -16,6 +16,7 @@ export interface RedisKeys {
   live: string;
   ballast: string;
   metricsLease: string;
+  exportLease: (userId: string) => string;
   /** Where the last sweep stopped, of endpoints and of users. */
   sweepCursor: string;
   planSweepCursor: string;
@@ -38,6 +39,7 @@ export function redisKeys(prefix: string): RedisKeys {
     live: `${prefix}:live`,
     ballast: `${prefix}:ballast`,
     metricsLease: `${prefix}:metrics-lease`,
+    exportLease: (userId) => `${prefix}:export-lease:${userId}`,
     sweepCursor: `${prefix}:sweep:cursor`,
     planSweepCursor: `${prefix}:sweep:plans`,
   };

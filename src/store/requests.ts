@@ -164,7 +164,8 @@ export async function removeRequests(db: Knex, userId: string, ids: string[]): P
   });
 }
 
-function readable(db: Knex, reader: Reader): Knex.QueryBuilder {
+/** The entries that a user may read. */
+export function readable(db: Knex, reader: Reader): Knex.QueryBuilder {
   return ownedBy(db, reader.userId).modify((query) => {
     if (reader.since !== null) void query.andWhere('requests.id', '>=', idToBytes(firstIdAt(reader.since)));
   });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { uuid } from '../http/validate.ts';
 import { answers } from './answer-schemas.ts';
-import type { Operation } from './operation.ts';
+import type { MediaType, Operation } from './operation.ts';
 import { OPERATIONS } from './operations.ts';
 import { alias } from './schemas.ts';
 
@@ -56,10 +56,14 @@ function describeOperation({ path, method, summary, guarded, body, query, answer
 
 function describeAnswer(status: number, answer: Operation['answers'][number]): object {
   const description = DESCRIPTIONS[status] ?? 'Done';
-  if (answer === 'application/octet-stream' || answer === 'application/json')
-    return { description, content: { [answer]: {} } };
+  if (Array.isArray(answer) || isMediaType(answer))
+    return { description, content: Object.fromEntries([answer].flat().map((type) => [type, {}])) };
   const schema = typeof answer === 'string' ? { $ref: `#/components/schemas/${answer}` } : jsonSchema(answer, 'output');
   return { description, content: { 'application/json': { schema } } };
+}
+
+function isMediaType(answer: Operation['answers'][number]): answer is MediaType {
+  return typeof answer === 'string' && answer.includes('/');
 }
 
 const DESCRIPTIONS: Record<number, string> = {

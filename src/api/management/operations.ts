@@ -1,4 +1,5 @@
 import { endpointList, requestList } from './answer-schemas.ts';
+import { EXPORT_OPERATIONS } from './export-operations.ts';
 import { bodyErrors, guardedErrors, type Operation } from './operation.ts';
 import {
   batchDeleteBody,
@@ -112,6 +113,7 @@ export const OPERATIONS: Operation[] = [
     body: { schema: batchDeleteBody, required: true, example: { ids: ['01a1fb17-cc70-7041-8b23-f2526fcd0bab'] } },
     answers: { 200: 'Deleted', ...bodyErrors, ...guardedErrors },
   },
+  ...EXPORT_OPERATIONS,
   {
     path: '/openapi.json',
     method: 'get',

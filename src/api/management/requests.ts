@@ -15,7 +15,7 @@ import {
   type PageEntry,
   type Reader,
 } from '../../store/requests.ts';
-import { answerBytes, answerEntries, answerEntry, reserve } from './answers.ts';
+import { answerBytes, answerEntries, answerEntry, attach, reserve } from './answers.ts';
 import { principal } from '../auth/token.ts';
 import type { ByteBudget } from '../http/byte-budget.ts';
 import { jsonBody } from '../http/json-body.ts';
@@ -78,10 +78,7 @@ export function requestRoutes(router: Router, options: RequestRouteOptions): voi
 
   router.get('/api/requests/:id/body', async (ctx) => {
     const { body } = await findOwnedRequest(ctx, options);
-    // Another sender wrote these bytes: browsers must not render them as a page.
-    ctx.set('Content-Disposition', `attachment; filename="${ctx.params['id']?.toLowerCase()}.bin"`);
-    ctx.set('Content-Security-Policy', "sandbox; default-src 'none'");
-    ctx.type = 'application/octet-stream';
+    attach(ctx, 'application/octet-stream', 'bin');
     answerBytes(ctx, body);
   });
 
@@ -146,7 +143,7 @@ function bodyLimit(entries: PageEntry[]): number {
   return LIST_MAX_BODY_BYTES;
 }
 
-function readerOf(ctx: Context): Reader {
+export function readerOf(ctx: Context): Reader {
   const { userId, plan } = principal(ctx);
   return { userId, since: retentionCutoff(plan.retentionDays, Date.now()) };
 }

@@ -2,7 +2,7 @@ import { bodyPieces } from '../body-pieces.ts';
 import type { StoredRequest } from '../captured-request.ts';
 import { headerLines } from '../header-lines.ts';
 import { presentRequest, splitTarget } from '../log-entry.ts';
-import type { ExportEnd } from './format.ts';
+import type { ExportEnd } from './export-end.ts';
 
 /* CSV (RFC 4180) for spreadsheets: UTF-8 with a byte order mark, and every cell in quotes. */
 

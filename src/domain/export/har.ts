@@ -2,7 +2,7 @@ import { bodyPieces } from '../body-pieces.ts';
 import type { StoredRequest } from '../captured-request.ts';
 import { headerLines, headerPairs } from '../header-lines.ts';
 import { presentRequest } from '../log-entry.ts';
-import type { ExportEnd } from './format.ts';
+import type { ExportEnd } from './export-end.ts';
 
 /* HAR 1.2. Fields of our own begin with `_`. A file without its end is not JSON, so it is not taken for a whole one. */
 
