@@ -58,6 +58,15 @@ const ROWS = [
   'Event',
   '404 for other routes, 405 for other methods on known routes',
   'OpenAPI',
+  'Export',
+  'Export: whole',
+  'Export: end',
+  'Export: limits',
+  'Export: ends early',
+  'Export: one at a time',
+  'Export: HAR',
+  'Export: CSV',
+  'Export: curl',
 ];
 
 /** Titles with brackets at their end, by the text in the brackets. */

@@ -15,9 +15,12 @@ const SLICE_BYTES = 64 * 1024;
 export function reserve(ctx: Context, budget: ByteBudget, bytes: number): void {
   if (ctx.res.closed) throw new SenderGone();
   const holding = budget.open(principal(ctx));
-  if (!holding.take(bytes))
-    throw unavailable('Too many large answers are being sent, to you or to others; read yours, or try again');
+  if (!holding.take(bytes)) throw noMemory();
   ctx.res.once('close', () => holding.release());
+}
+
+export function noMemory(): Error {
+  return unavailable('Too many large answers are being sent, to you or to others; read yours, or try again');
 }
 
 export function answerEntry(ctx: Context, entry: StoredRequest, raw = false): void {

@@ -10,10 +10,11 @@ import { isUuid } from '../../domain/ids.ts';
 import { describeError, type Log } from '../../log.ts';
 import { findEndpoint } from '../../store/endpoints.ts';
 import { principal } from '../auth/token.ts';
+import { SenderGone } from '../http/body.ts';
 import { notFound } from '../http/errors.ts';
 import { requestIdOf } from '../http/request-log.ts';
 import { validate } from '../http/validate.ts';
-import { answerPieces, attach, reserve } from './answers.ts';
+import { answerPieces, attach, noMemory } from './answers.ts';
 import { entriesOf, PAGE_BYTES, type EntrySource } from './export-entries.ts';
 import { entryExportQuery, exportQuery, type EntryFormat } from './export-operations.ts';
 import type { ExportSlots } from './export-slots.ts';
@@ -41,9 +42,7 @@ export function exportRoutes(router: Router, options: ExportRouteOptions): void 
     const endpoint = await findEndpoint(db.knex, reader.userId, endpointId);
     if (endpoint === undefined) throw notFound();
     const owner = principal(ctx);
-    const slot = await exports.take(reader.userId, () => ctx.res.destroy());
-    ctx.res.once('close', () => void slot.free());
-    reserve(ctx, answers, PAGE_BYTES);
+    await hold(ctx);
     const format = formatOf(name, baseUrl);
     attach(ctx, format.mediaType, name);
     const { queued } = exports;
@@ -58,6 +57,25 @@ export function exportRoutes(router: Router, options: ExportRouteOptions): void 
     attach(ctx, ENTRY_FILES[format].mediaType, ENTRY_FILES[format].extension);
     answerPieces(ctx, ENTRY_FILES[format].pieces(entry, baseUrl));
   });
+
+  /**
+   * Takes a slot and the memory of a page until the answer is closed.
+   * @throws HttpError 429, 503; SenderGone when the client has disconnected
+   */
+  async function hold(ctx: Context): Promise<void> {
+    const owner = principal(ctx);
+    const slot = await exports.take(owner.userId, () => ctx.res.destroy());
+    const memory = answers.open(owner);
+    const release = (): void => {
+      memory.release();
+      void slot.free();
+    };
+    // With the stream's own listeners there are more than Node takes for normal.
+    ctx.res.setMaxListeners(20).once('close', release);
+    if (!ctx.res.closed && memory.take(PAGE_BYTES)) return;
+    release();
+    throw ctx.res.closed ? new SenderGone() : noMemory();
+  }
 
   /** Ends early, and says so, when its time is up, its token expires or the process stops. */
   function stream(ctx: Context, format: ExportFormat, source: EntrySource): void {

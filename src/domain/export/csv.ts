@@ -21,6 +21,10 @@ const COLUMNS = [
   'body',
 ] as const;
 
+/** Where a spreadsheet sees the start of a cell; behind `;` and others if it separates cells by these and not by `,`. */
+const FORMULA = /(^|[;\t\r\n])([" ]*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
+const CELL_START = /[;\t\r\n][" ]*$/;
+
 export const CSV_START = `\ufeff${row([...COLUMNS])}`;
 
 export function* csvRow(request: StoredRequest): Generator<string> {
@@ -48,10 +52,6 @@ function row(cells: string[]): string {
 function cell(text: string): string {
   return `"${cellEscape()(text)}"`;
 }
-
-/** Where a spreadsheet sees the start of a cell; behind `;` and others if it separates cells by these and not by `,`. */
-const FORMULA = /(^|[;\t\r\n])([" ]*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
-const CELL_START = /[;\t\r\n][" ]*$/;
 
 /**
  * Returns a function that escapes one cell, given in pieces. Quotes are doubled, and a `'` stops what would begin a
