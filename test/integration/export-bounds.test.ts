@@ -100,6 +100,16 @@ test('a process runs 20 exports at most', async () => {
   await expect(slots.take('user0', () => {})).rejects.toMatchObject({ status: 503 });
 });
 
+test('a slot that is held for too long is cut', async () => {
+  const slots = createExportSlots(environment.redis, `${environment.config.redis.prefix}-late`, 20);
+  let cuts = 0;
+  const slot = await slots.take('user', () => (cuts += 1));
+  await eventually(() => cuts === 1);
+  await slot.free();
+  const free = await slots.take('user', () => (cuts += 1));
+  await free.free();
+});
+
 test('an export ends when its token expires, and says where to go on [Export: ends early]', async () => {
   const short = mintToken('ann', { plan: 'pro' }, { expiresIn: '3s' });
   const expiry = Date.now() + 4_000;

@@ -8,6 +8,10 @@ import { httpError, unavailable } from '../http/errors.ts';
 const MAX_EXPORTS = 20;
 const MAX_QUERIES = 2;
 
+/** How long an export may begin entries, and how long the last one may take: a slow reader could hold a slot for hours. */
+export const MAX_EXPORT_MS = 10 * 60_000;
+const LAST_ENTRY_MS = 60_000;
+
 /** When a process dies, its leases end within this time. */
 const RETRY_AFTER_SECONDS = 10;
 
@@ -34,7 +38,7 @@ export interface ExportSlot {
   free(): Promise<void>;
 }
 
-export function createExportSlots(redis: Redis, prefix: string): ExportSlots {
+export function createExportSlots(redis: Redis, prefix: string, maxMs = MAX_EXPORT_MS + LAST_ENTRY_MS): ExportSlots {
   const cuts = new Map<string, () => void>();
   let stopping = false;
 
@@ -46,9 +50,13 @@ export function createExportSlots(redis: Redis, prefix: string): ExportSlots {
       if (cuts.has(userId)) throw tooMany();
       if (cuts.size >= MAX_EXPORTS) throw unavailable('Too many exports are running; try again');
       cuts.set(userId, cut);
+      const late = setTimeout(cut, maxMs);
       const lease = holdLease(redis, redisKeys(prefix).exportLease(userId));
       let freed: Promise<void> | undefined;
-      const free = (): Promise<void> => (freed ??= lease.release().finally(() => cuts.delete(userId)));
+      const free = (): Promise<void> => {
+        clearTimeout(late);
+        return (freed ??= lease.release().finally(() => cuts.delete(userId)));
+      };
       if ((await lease.acquired) !== false) return { free };
       await free();
       throw tooMany();

@@ -17,12 +17,10 @@ import { validate } from '../http/validate.ts';
 import { answerPieces, attach, noMemory } from './answers.ts';
 import { entriesOf, PAGE_BYTES, type EntrySource } from './export-entries.ts';
 import { entryExportQuery, exportQuery, type EntryFormat } from './export-operations.ts';
-import type { ExportSlots } from './export-slots.ts';
+import { MAX_EXPORT_MS, type ExportSlots } from './export-slots.ts';
 import { exportText } from './export-text.ts';
 import { filterOf } from './filter-query.ts';
 import { findOwnedRequest, readerOf, type EntryOptions } from './requests.ts';
-
-const MAX_EXPORT_MS = 10 * 60_000;
 
 export interface ExportRouteOptions extends EntryOptions {
   exports: ExportSlots;
