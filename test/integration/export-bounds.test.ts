@@ -106,8 +106,7 @@ test('a slot that is held for too long is cut', async () => {
   const slot = await slots.take('user', () => (cuts += 1));
   await eventually(() => cuts === 1);
   await slot.free();
-  const free = await slots.take('user', () => (cuts += 1));
-  await free.free();
+  await expect(slots.take('user', () => {})).resolves.toBeDefined();
 });
 
 test('an export ends when its token expires, and says where to go on [Export: ends early]', async () => {
@@ -144,7 +143,8 @@ test('at a stop of its process an export ends soon, and says where to go on', as
 });
 
 test('an export that is not read does not hold up the stop of its process, and is not whole', async () => {
-  const stopping = await startRole('api', { ...environment.env, SHUTDOWN_TIMEOUT_MS: '60000' });
+  // Before the slow reader would be cut, which takes 20 s.
+  const stopping = await startRole('api', { ...environment.env, SHUTDOWN_TIMEOUT_MS: '18000' });
   const running = await begin(stopping.url, 'har', huge);
   expect(await stopping.end('SIGTERM')).toBe(0);
   const { bytes, complete } = await running.read();
