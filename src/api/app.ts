@@ -17,6 +17,7 @@ import { endpointRoutes, type EndpointRouteOptions } from './management/endpoint
 import { entryListRoute, type EntryListOptions } from './management/entry-list.ts';
 import { followRoutes, type FollowRouteOptions } from './management/follow.ts';
 import { openApiDocument } from './management/openapi.ts';
+import { exportRoutes, type ExportRouteOptions } from './management/export.ts';
 import { requestRoutes, type RequestRouteOptions } from './management/requests.ts';
 import { shareRoutes, type ShareRouteOptions } from './management/share.ts';
 import { sharePage } from './management/share-page.ts';
@@ -37,6 +38,7 @@ export interface AppOptions
     RequestRouteOptions,
     FollowRouteOptions,
     ShareRouteOptions,
+    ExportRouteOptions,
     VerifyRouteOptions,
     AuthOptions {
   /**
@@ -92,6 +94,7 @@ export function createApp(options: AppOptions): Koa {
   requestRoutes(guarded, options);
   shareRoutes(guarded, options);
   verifyStoredRoutes(guarded, options);
+  exportRoutes(guarded, options);
   app.use(about.routes());
   app.use(open.routes());
   app.use(following.routes());

@@ -21,6 +21,7 @@ import { createApp } from './app.ts';
 import { createDelays } from './capture/delays.ts';
 import { createByteBudget } from './http/byte-budget.ts';
 import { createHosts } from './http/capture-host.ts';
+import { createExportSlots } from './management/export-slots.ts';
 import { createInFlight } from './management/read-your-writes.ts';
 import { createScanLimit } from './management/scans.ts';
 import { createIntake, type IntakeOptions } from './capture/intake.ts';
@@ -100,6 +101,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     shares: createShareLookUps({ db, poolSize: config.mysql.poolSize }),
   };
   const hosts = createHosts(config.captureBaseUrl);
+  const exports = createExportSlots(cacheRedis, config.redis.prefix);
   const app = createApp({
     ...auth,
     hosts,
@@ -115,6 +117,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     managementBodies: createByteBudget(MANAGEMENT_BODY_BYTES),
     answers,
     limitScan: createScanLimit({ redis: cacheRedis, prefix: config.redis.prefix, log }),
+    exports,
     refuse,
     metrics,
     memory,
@@ -142,6 +145,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     readiness.drain();
     delays.stop();
     stopping.abort();
+    exports.drain();
     await open.drain(config.drainDelayMs, async () => live?.drain());
   });
   const { internalPort } = readiness;

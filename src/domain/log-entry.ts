@@ -1,4 +1,6 @@
+import { bodyPieces, PIECE_BYTES } from './body-pieces.ts';
 import type { StoredRequest } from './captured-request.ts';
+import { headerPairs } from './header-lines.ts';
 import { timeOfId } from './ids.ts';
 
 /** The log entry of the specification, with the extra fields of this service. */
@@ -28,29 +30,15 @@ export function presentRequest(request: StoredRequest, raw = false): LogEntry {
   return { ...head, body: text.toString(tail.body_encoding), ...tail };
 }
 
-/** Bytes of a body that are converted at once; a multiple of three, so that Base64 has no padding between pieces. */
-const PIECE_BYTES = 48 * 1024;
-
 /** The JSON of a log entry, in pieces where its body is large: one text would block the event loop. */
 export function* logEntryJson(request: StoredRequest, raw = false): Generator<string> {
   const { body } = request;
   if (body.length <= PIECE_BYTES) return yield JSON.stringify(presentRequest(request, raw));
   const { head, tail, text } = describe(request, raw);
   yield `${JSON.stringify(head).slice(0, -1)},"body":"`;
-  for (let start = 0; start < text.length;) {
-    const end = pieceEnd(text, start, tail.body_encoding);
-    // Escapes text; Base64 has nothing to escape.
-    yield JSON.stringify(text.toString(tail.body_encoding, start, end)).slice(1, -1);
-    start = end;
-  }
+  // Escapes text; Base64 has nothing to escape.
+  for (const piece of bodyPieces(text, tail.body_encoding)) yield JSON.stringify(piece).slice(1, -1);
   yield `",${JSON.stringify(tail).slice(1)}`;
-}
-
-/** The end of a piece, never within a character. */
-function pieceEnd(text: Buffer, start: number, encoding: LogEntry['body_encoding']): number {
-  let end = Math.min(start + PIECE_BYTES, text.length);
-  while (encoding === 'utf8' && end < text.length && ((text[end] as number) & 0xc0) === 0x80) end -= 1;
-  return end;
 }
 
 /** The parts of a log entry before and after its body; `text` are the body's bytes, in the encoding in `tail`. */
@@ -71,15 +59,9 @@ function describe(request: StoredRequest, raw: boolean) {
       user_agent: ownValue(headers, 'user-agent'),
       size,
       created_at: new Date(timeOfId(id)).toISOString(),
-      ...(raw && { target, raw_headers: pairsOf(rawHeaders) }),
+      ...(raw && { target, raw_headers: headerPairs(rawHeaders) }),
     },
   };
-}
-
-function pairsOf(rawHeaders: readonly string[]): [string, string][] {
-  const pairs: [string, string][] = [];
-  for (let i = 0; i + 1 < rawHeaders.length; i += 2) pairs.push([rawHeaders[i] as string, rawHeaders[i + 1] as string]);
-  return pairs;
 }
 
 /**

@@ -19,6 +19,7 @@ export interface RedisKeys {
   ballast: string;
   metricsLease: string;
   scanLease: (userId: string) => string;
+  exportLease: (userId: string) => string;
   /** Where the last sweep stopped, of endpoints and of users. */
   sweepCursor: string;
   planSweepCursor: string;
@@ -43,6 +44,7 @@ export function redisKeys(prefix: string): RedisKeys {
     ballast: `${prefix}:ballast`,
     metricsLease: `${prefix}:metrics-lease`,
     scanLease: (userId) => `${prefix}:scan:${userId}`,
+    exportLease: (userId) => `${prefix}:export-lease:${userId}`,
     sweepCursor: `${prefix}:sweep:cursor`,
     planSweepCursor: `${prefix}:sweep:plans`,
   };

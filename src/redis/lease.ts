@@ -19,6 +19,8 @@ const RELEASE = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call
 
 export interface Lease {
   held(): boolean;
+  /** The outcome of the first attempt: false where another holds the lease, undefined while Redis is unreachable. */
+  acquired: Promise<boolean | undefined>;
   /** Releases the lease, so that another process acquires it within seconds. */
   release(): Promise<void>;
 }
@@ -27,12 +29,14 @@ export interface Lease {
 export function holdLease(redis: Redis, key: string): Lease {
   const token = randomUUID();
   let heldUntil = 0;
+  const { promise: acquired, resolve } = Promise.withResolvers<boolean | undefined>();
   const renewing = poll(async () => {
     // Measured from before the command, so that the lease ends here before it ends in Redis.
     const end = performance.now() + TTL_MS;
     const answer = await run(HOLD, token, TTL_MS).catch(() => undefined);
     if (answer === 1) heldUntil = end;
     if (answer === 0) heldUntil = 0;
+    resolve(answer === undefined ? undefined : answer === 1);
     return RENEW_MS;
   });
 
@@ -42,6 +46,7 @@ export function holdLease(redis: Redis, key: string): Lease {
 
   return {
     held: () => performance.now() < heldUntil,
+    acquired,
     async release() {
       await renewing.stop();
       heldUntil = 0;

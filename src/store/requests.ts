@@ -189,7 +189,8 @@ export async function removeRequests(db: Knex, userId: string, ids: string[]): P
   });
 }
 
-function readable(db: Knex, { userId, since, share }: Reader): Knex.QueryBuilder {
+/** The entries that a reader may see. */
+export function readable(db: Knex, { userId, since, share }: Reader): Knex.QueryBuilder {
   return ownedBy(db, userId).modify((query) => {
     if (since !== null) void query.andWhere('requests.id', '>=', idToBytes(firstIdAt(since)));
     if (share === undefined) return;

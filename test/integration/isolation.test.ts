@@ -43,6 +43,8 @@ test.each(PAIRS)(
         (user, endpoint) => user.call('DELETE', `/api/endpoints/${endpoint}/response`),
         (user, _endpoint, entry) => user.entry(entry),
         (user, _endpoint, entry) => user.body(entry),
+        (user, endpoint) => user.call('GET', `/api/endpoints/${endpoint}/export?format=ndjson`),
+        (user, _endpoint, entry) => user.call('GET', `/api/requests/${entry}/export?format=curl`),
         (user, _endpoint, entry) => user.remove(entry),
       ];
     for (const attempt of attempts) {

@@ -73,6 +73,15 @@ const ROWS = [
   'Share link: `redact`',
   'Share link: search',
   'Share link: limits',
+  'Export',
+  'Export: whole',
+  'Export: end',
+  'Export: limits',
+  'Export: ends early',
+  'Export: one at a time',
+  'Export: HAR',
+  'Export: CSV',
+  'Export: curl',
 ];
 
 /** Titles with brackets at their end, by the text in the brackets. */

@@ -13,8 +13,10 @@ export const SHARED_ROUTES: Readonly<Record<string, 'endpoint' | 'entry' | 'itse
   '/api/endpoints/:id/requests': 'endpoint',
   '/api/endpoints/:id/requests/next': 'endpoint',
   '/api/endpoints/:id/events': 'endpoint',
+  '/api/endpoints/:id/export': 'endpoint',
   '/api/requests/:id': 'entry',
   '/api/requests/:id/body': 'entry',
+  '/api/requests/:id/export': 'entry',
 };
 
 /**

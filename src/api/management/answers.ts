@@ -19,9 +19,12 @@ export const ENTRY_BYTES = 1024;
 export function reserve(ctx: Context, budget: ByteBudget, bytes: number): void {
   if (ctx.res.closed) throw new SenderGone();
   const holding = budget.open({ userId: holderOf(principal(ctx)) });
-  if (!holding.take(bytes))
-    throw unavailable('Too many large answers are being sent, to you or to others; read yours, or try again');
+  if (!holding.take(bytes)) throw noMemory();
   ctx.res.once('close', () => holding.release());
+}
+
+export function noMemory(): Error {
+  return unavailable('Too many large answers are being sent, to you or to others; read yours, or try again');
 }
 
 export function answerEntry(ctx: Context, entry: StoredRequest, raw = false): void {
@@ -39,6 +42,13 @@ export function answerEntries(
   answerJson(ctx, listJson(entries, rest, raw));
 }
 
+/** Others wrote what is in this file, named by the id in the path: browsers must not render it as a page. */
+export function attach(ctx: Context & { params: Record<string, string> }, mediaType: string, extension: string): void {
+  ctx.set('Content-Disposition', `attachment; filename="${ctx.params['id']?.toLowerCase()}.${extension}"`);
+  ctx.set('Content-Security-Policy', "sandbox; default-src 'none'");
+  ctx.type = mediaType;
+}
+
 export function answerBytes(ctx: Context, bytes: Buffer): void {
   ctx.body = bytes.length <= SLICE_BYTES ? bytes : Readable.from(slices(bytes), { objectMode: false });
   ctx.length = bytes.length;
@@ -47,10 +57,14 @@ export function answerBytes(ctx: Context, bytes: Buffer): void {
 /** Sends a JSON text in pieces, as fast as it is read, and lets other work run in between. */
 function answerJson(ctx: Context, pieces: Iterable<string>): void {
   ctx.type = 'json';
+  answerPieces(ctx, pieces);
+}
+
+export function answerPieces(ctx: Context, pieces: Iterable<string | Buffer>): void {
   ctx.body = Readable.from(inSlices(pieces), { objectMode: false, highWaterMark: SLICE_BYTES });
 }
 
-async function* inSlices(pieces: Iterable<string>): AsyncGenerator<string> {
+async function* inSlices(pieces: Iterable<string | Buffer>): AsyncGenerator<string | Buffer> {
   const turn = createTurns();
   for (const piece of pieces) {
     await turn();

@@ -68,7 +68,8 @@ function describeOperation({ path, method, summary, guarded, body, query, answer
 function describeAnswer(status: number, answer: Operation['answers'][number]): object {
   const description = DESCRIPTIONS[status] ?? 'Done';
   if (answer === 'nothing') return { description };
-  if (isMediaType(answer)) return { description, content: { [answer]: {} } };
+  if (Array.isArray(answer) || isMediaType(answer))
+    return { description, content: Object.fromEntries([answer].flat().map((type) => [type, {}])) };
   const schema = typeof answer === 'string' ? { $ref: `#/components/schemas/${answer}` } : jsonSchema(answer, 'output');
   return { description, content: { 'application/json': { schema } } };
 }

@@ -4,7 +4,14 @@ import type { answers } from './answer-schemas.ts';
 export type AnswerName = keyof typeof answers;
 
 /** Of answers that no schema describes. */
-export type MediaType = 'application/octet-stream' | 'application/json' | 'text/plain' | 'text/event-stream';
+export type MediaType =
+  | 'application/octet-stream'
+  | 'application/json'
+  | 'application/x-ndjson'
+  | 'message/http'
+  | 'text/csv'
+  | 'text/event-stream'
+  | 'text/plain';
 
 /** A route of the interface, as `/openapi.json` describes it. */
 export interface Operation {
@@ -14,8 +21,8 @@ export interface Operation {
   guarded: boolean;
   body?: { schema: z.ZodType; required: boolean; example: unknown };
   query?: z.ZodObject;
-  /** By status: the name of a schema, a schema, a media type, or `nothing` for an answer without a body. */
-  answers: Record<number, AnswerName | z.ZodType | MediaType | 'nothing'>;
+  /** By status: the name of a schema, a schema, media types, or `nothing` for an answer without a body. */
+  answers: Record<number, AnswerName | z.ZodType | MediaType | MediaType[] | 'nothing'>;
 }
 
 /** Answers that every guarded route may give, and those of a route that takes a body. */

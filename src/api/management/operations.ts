@@ -2,6 +2,7 @@ import { endpointList, requestList } from './answer-schemas.ts';
 import { CUSTOM_RESPONSE_OPERATIONS } from './custom-response-operations.ts';
 import { FOLLOW_OPERATIONS } from './follow-operations.ts';
 import { SHARE_OPERATIONS } from './share-operations.ts';
+import { EXPORT_OPERATIONS } from './export-operations.ts';
 import { bodyErrors, guardedErrors, type Operation } from './operation.ts';
 import {
   batchDeleteBody,
@@ -118,6 +119,7 @@ export const OPERATIONS: Operation[] = [
   },
   ...CUSTOM_RESPONSE_OPERATIONS,
   ...SHARE_OPERATIONS,
+  ...EXPORT_OPERATIONS,
   {
     path: '/openapi.json',
     method: 'get',

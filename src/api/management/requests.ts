@@ -5,7 +5,7 @@ import type { StoredRequest } from '../../domain/captured-request.ts';
 import { isUuid } from '../../domain/ids.ts';
 import { retentionCutoff } from '../../domain/time.ts';
 import { findBody, findRequest, removeRequests, type Reader } from '../../store/requests.ts';
-import { answerBytes, answerEntry, ENTRY_BYTES, reserve } from './answers.ts';
+import { answerBytes, answerEntry, attach, ENTRY_BYTES, reserve } from './answers.ts';
 import { principal } from '../auth/token.ts';
 import type { ByteBudget } from '../http/byte-budget.ts';
 import { jsonBody } from '../http/json-body.ts';
@@ -37,10 +37,7 @@ export function requestRoutes(router: Router, options: RequestRouteOptions): voi
 
   router.get('/api/requests/:id/body', async (ctx) => {
     const { body } = await findOwnedRequest(ctx, options);
-    // Another sender wrote these bytes: browsers must not render them as a page.
-    ctx.set('Content-Disposition', `attachment; filename="${ctx.params['id']?.toLowerCase()}.bin"`);
-    ctx.set('Content-Security-Policy', "sandbox; default-src 'none'");
-    ctx.type = 'application/octet-stream';
+    attach(ctx, 'application/octet-stream', 'bin');
     answerBytes(ctx, body);
   });
 

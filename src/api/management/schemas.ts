@@ -49,7 +49,7 @@ export const verifySignatureBody = z.object({
 export const verifyStoredBody = z.strictObject({ provider: provider.optional(), secret: shortText });
 
 /** A number in a query, where values are texts. */
-const wholeNumber = z
+export const wholeNumber = z
   .string()
   .regex(/^\d{1,15}$/, 'must be a whole number')
   .transform(Number);
