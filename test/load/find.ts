@@ -107,16 +107,14 @@ async function searches(name: string, id: string): Promise<void> {
   }
 }
 
-/** Captures and lists of another user, without searches and beside those of one and of two users. */
+/** Captures and lists of another user, without searches and beside endless ones; a process runs one at a time. */
 async function besideSearches(id: string): Promise<void> {
   const other = userOf('other');
   const target = (await other.create()).body.id;
-  for (const searching of [0, 1, 2, 0]) {
+  for (const searching of [0, 1, 0]) {
     let ended = false;
-    const loops = Array.from({ length: searching }, async (_, i) => {
-      const user = i === 0 ? owner : userOf('second');
-      const searched = i === 0 ? id : await ownEndpoint(user);
-      for (let before: string | null = null; !ended;) before = (await search(user, searched, 'absent', before)).next;
+    const loops = Array.from({ length: searching }, async () => {
+      for (let before: string | null = null; !ended;) before = (await search(owner, id, 'absent', before)).next;
     });
     const times = { capture: [] as number[], list: [] as number[] };
     for (let round = 0; round < rounds; round += 1) {
@@ -133,21 +131,6 @@ async function besideSearches(id: string): Promise<void> {
       `p50 ${quantile(list, 0.5).toFixed(2)}, p99 ${quantile(list, 0.99).toFixed(2)} ms`;
     say(`beside ${searching} endless searches: captures ${of(times.capture)}; lists ${of(times.list)}`);
   }
-}
-
-/** A second endpoint of many entries, which takes over half of the interleaved ones. */
-async function ownEndpoint(user: Client): Promise<string> {
-  const { id } = (await user.create({ permanent: true })).body;
-  const from = among.slice(INTERLEAVED / 2).map(idToBytes);
-  const { knex } = environment.db;
-  let seq = 0;
-  for (const endpoint of from) {
-    const ids = await knex('requests').where('endpoint_id', endpoint).orderBy('id').limit(1_000).pluck('id');
-    await knex('requests')
-      .whereIn('id', ids as Buffer[])
-      .update({ endpoint_id: idToBytes(id), seq: knex.raw('seq + ?', [(seq += 10_000_000)]) });
-  }
-  return id;
 }
 
 function quantile(values: number[], q: number): number {
