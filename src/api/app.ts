@@ -11,6 +11,7 @@ import { rateLimit } from './http/rate-limit.ts';
 import { requestLog } from './http/request-log.ts';
 import { networkOf, senderAddress } from './http/sender-address.ts';
 import { endpointRoutes, type EndpointRouteOptions } from './management/endpoints.ts';
+import { entryListRoute, type EntryListOptions } from './management/entry-list.ts';
 import { followRoutes, type FollowRouteOptions } from './management/follow.ts';
 import { openApiDocument } from './management/openapi.ts';
 import { requestRoutes, type RequestRouteOptions } from './management/requests.ts';
@@ -26,6 +27,7 @@ export interface AppOptions
   extends
     CaptureOptions,
     EndpointRouteOptions,
+    EntryListOptions,
     RequestRouteOptions,
     FollowRouteOptions,
     VerifyRouteOptions,
@@ -76,6 +78,7 @@ export function createApp(options: AppOptions): Koa {
   const guarded = new Router();
   guarded.use(limitDuration(MANAGEMENT_DEADLINE_MS), authenticateUser, limitUser);
   endpointRoutes(guarded, options);
+  entryListRoute(guarded, options);
   requestRoutes(guarded, options);
   verifyStoredRoutes(guarded, options);
   app.use(about.routes());

@@ -20,6 +20,7 @@ import { createApp } from './app.ts';
 import { createByteBudget } from './http/byte-budget.ts';
 import { createEndpointLookUps, limitLookUps } from './capture/endpoint-look-ups.ts';
 import { createInFlight } from './management/in-flight.ts';
+import { createScanLimit } from './management/scans.ts';
 import { createIntake, type IntakeOptions } from './capture/intake.ts';
 import { openKeys } from './auth/keys.ts';
 import { createRefusals } from './capture/refusals.ts';
@@ -100,6 +101,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     captureBodies,
     managementBodies: createByteBudget(MANAGEMENT_BODY_BYTES),
     answers,
+    limitScan: createScanLimit({ redis: cacheRedis, prefix: config.redis.prefix, log }),
     refuse,
     metrics,
     memory,

@@ -18,6 +18,7 @@ export interface RedisKeys {
   stored: (endpointId: string) => string;
   ballast: string;
   metricsLease: string;
+  scanLease: (userId: string) => string;
   /** Where the last sweep stopped, of endpoints and of users. */
   sweepCursor: string;
   planSweepCursor: string;
@@ -41,6 +42,7 @@ export function redisKeys(prefix: string): RedisKeys {
     stored: (endpointId) => `${prefix}:stored:${endpointId}`,
     ballast: `${prefix}:ballast`,
     metricsLease: `${prefix}:metrics-lease`,
+    scanLease: (userId) => `${prefix}:scan:${userId}`,
     sweepCursor: `${prefix}:sweep:cursor`,
     planSweepCursor: `${prefix}:sweep:plans`,
   };

@@ -49,3 +49,16 @@ export function holdLease(redis: Redis, key: string): Lease {
     },
   };
 }
+
+/**
+ * Takes a lease that is not renewed and ends after `ttlMs`. Returns its release; undefined while another holds it.
+ * @throws the error of Redis
+ */
+export async function takeLease(redis: Redis, key: string, ttlMs: number): Promise<(() => Promise<void>) | undefined> {
+  const token = randomUUID();
+  const taken = await withDeadline(ANSWER_MS, redis.set(key, token, 'PX', ttlMs, 'NX'));
+  if (taken !== 'OK') return undefined;
+  return async () => {
+    await withDeadline(ANSWER_MS, redis.eval(RELEASE, 1, key, token)).catch(() => {});
+  };
+}

@@ -7,7 +7,7 @@ import { userKey } from './users.ts';
 export interface Page {
   limit: number;
   offset: number;
-  before?: string;
+  before?: string | undefined;
 }
 
 /** The user who reads, and the retention cutoff: `since` is in Unix milliseconds, null = no limit. */

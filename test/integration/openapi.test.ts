@@ -89,6 +89,8 @@ test('every route answers as documented, errors too [OpenAPI]', async () => {
   hold('get', '/api/endpoints/{id}', await owner.endpoint('unknown'));
   hold('get', '/api/endpoints/{id}/requests', await owner.list(id));
   hold('get', '/api/endpoints/{id}/requests', await owner.list(id, '?limit=0'));
+  for (const query of ['?q=abc', '?json=$.a=1&header=host&path=/', '?method=GET', '?since=2026-01-01&raw=true', '?q=a'])
+    hold('get', '/api/endpoints/{id}/requests', await owner.list(id, query));
   hold('get', '/api/endpoints/{id}/requests', await owner.list('unknown'));
   const next = (query: string, of = id): Promise<Answer> =>
     owner.call('GET', `/api/endpoints/${of}/requests/next?timeout=0&${query}`);
@@ -189,6 +191,16 @@ test.each<[string, unknown, boolean]>([
   ['offset', -1, false],
   ['before', UUID, true],
   ['before', 'x', false],
+  ['method', 'GET,PUT', true],
+  ['path', '/a', true],
+  ['q', 'abc', true],
+  ['header', 'a:b', true],
+  ['json', '$.a=1', true],
+  ['since', '2026-11-22T10:00:00Z', true],
+  ['until', '2026-11-22', true],
+  ['until', 'x', false],
+  ['raw', true, true],
+  ['raw', 1, false],
 ])('the document and the list agree on the query %s=%j', async (name, value, fine) => {
   const { parameters } = document.paths['/api/endpoints/{id}/requests']?.['get'] ?? {};
   const query = parameters?.find((parameter) => parameter.name === name);

@@ -58,6 +58,11 @@ const ROWS = [
   'Event',
   '404 for other routes, 405 for other methods on known routes',
   'OpenAPI',
+  '`target`, `raw_headers`',
+  'Filter',
+  'Find: by method and time',
+  'Find: by content',
+  'Find: bounds',
   'Wait',
   'Event stream',
 ];

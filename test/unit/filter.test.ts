@@ -32,7 +32,7 @@ const finds = (parameters: Query, fields?: Partial<StoredRequest>): boolean =>
 /** A text as Node's parser gives the bytes of its UTF-8. */
 const wire = (text: string): string => Buffer.from(text).toString('latin1');
 
-describe('an entry matches', () => {
+describe('an entry matches [Filter]', () => {
   test.each<[Query, Partial<StoredRequest>, boolean]>([
     [{}, {}, true],
     [{ method: 'PUT,post' }, {}, true],

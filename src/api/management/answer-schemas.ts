@@ -72,9 +72,26 @@ export const endpointList = z.strictObject({
   offset: z.int(),
 });
 
-export const requestList = z.strictObject({
-  requests: z.array(answers.LogEntry),
-  total: count,
-  limit: z.int(),
-  offset: z.int(),
-});
+const next = z.uuid().nullable().meta({ description: 'The id to go on `before`; null at the end' });
+
+export const requestList = z.union([
+  z
+    .strictObject({
+      requests: z.array(answers.LogEntry),
+      total: count,
+      total_partial: z.literal(true).optional().meta({ description: '`total` counts the newest 10,000 entries only' }),
+      limit: z.int(),
+      offset: z.int(),
+      next: next.optional(),
+    })
+    .meta({ description: 'Without path, q, header and json; `next` with method, since or until' }),
+  z
+    .strictObject({
+      requests: z.array(answers.LogEntry),
+      limit: z.int(),
+      scanned: count,
+      body_skipped: count.meta({ description: 'Bodies that were too long to be searched' }),
+      next,
+    })
+    .meta({ description: 'With path, q, header or json' }),
+]);

@@ -11,6 +11,9 @@ import type { ByteBudget } from '../http/byte-budget.ts';
 /** Bytes that are written at a time, so that `slow-readers.ts` sees progress. */
 const SLICE_BYTES = 64 * 1024;
 
+/** Memory of an entry beside its headers and body. */
+export const ENTRY_BYTES = 1024;
+
 /** @throws HttpError 503 without free memory; SenderGone when the client has disconnected */
 export function reserve(ctx: Context, budget: ByteBudget, bytes: number): void {
   if (ctx.res.closed) throw new SenderGone();

@@ -4,33 +4,18 @@ import { notFound } from '../http/errors.ts';
 import type { StoredRequest } from '../../domain/captured-request.ts';
 import { isUuid } from '../../domain/ids.ts';
 import { retentionCutoff } from '../../domain/time.ts';
-import { findEndpoint } from '../../store/endpoints.ts';
-import {
-  countHidden,
-  findBody,
-  findRequest,
-  measurePage,
-  readPage,
-  removeRequests,
-  type PageEntry,
-  type Reader,
-} from '../../store/requests.ts';
-import { answerBytes, answerEntries, answerEntry, reserve } from './answers.ts';
+import { findBody, findRequest, removeRequests, type Reader } from '../../store/requests.ts';
+import { answerBytes, answerEntry, ENTRY_BYTES, reserve } from './answers.ts';
 import { principal } from '../auth/token.ts';
 import type { ByteBudget } from '../http/byte-budget.ts';
 import { jsonBody } from '../http/json-body.ts';
 import type { Database } from '../../store/database.ts';
 import { validate } from '../http/validate.ts';
 import type { InFlight } from './in-flight.ts';
-import { batchDeleteBody, pageQuery, rawQuery } from './schemas.ts';
+import { batchDeleteBody, rawQuery } from './schemas.ts';
 
 /** Longer bodies are cut in lists; the detail route has them whole. */
-const LIST_MAX_BODY_BYTES = 256 * 1024;
-
-/** Limit of all bodies of one page together; above it the longest are cut shorter. */
-const PAGE_MAX_BODY_BYTES = 8 * 1024 * 1024;
-
-const ENTRY_BYTES = 1024;
+export const LIST_MAX_BODY_BYTES = 256 * 1024;
 
 export interface EntryOptions {
   db: Database;
@@ -43,33 +28,7 @@ export interface RequestRouteOptions extends EntryOptions {
 }
 
 export function requestRoutes(router: Router, options: RequestRouteOptions): void {
-  const { db, inFlight, answers, managementBodies } = options;
-
-  router.get('/api/endpoints/:id/requests', async (ctx) => {
-    const reader = readerOf(ctx);
-    const endpointId = ctx.params['id'] ?? '';
-    if (!isUuid(endpointId)) throw notFound();
-    const { limit, offset, before, raw } = validate(pageQuery, ctx.query);
-    await inFlight.settleForRead(ctx);
-    const endpoint = await findEndpoint(db.knex, reader.userId, endpointId);
-    if (endpoint === undefined) throw notFound();
-    const page = { limit, offset, ...(before !== undefined && { before }) };
-    const entries = await measurePage(db.knex, reader, endpointId, page);
-    const maxBody = bodyLimit(entries);
-    reserve(
-      ctx,
-      answers,
-      entries.reduce((sum, { size, rest }) => sum + ENTRY_BYTES + rest + Math.min(size, maxBody), 0),
-    );
-    const rows = await readPage(
-      db.knex,
-      reader,
-      entries.map(({ id }) => id),
-      maxBody,
-    );
-    const total = endpoint.storedCount - (await countHidden(db.knex, reader, endpointId));
-    answerEntries(ctx, rows, { total, limit, offset }, raw);
-  });
+  const { db, inFlight, managementBodies } = options;
 
   router.get('/api/requests/:id', async (ctx) => {
     const { raw } = validate(rawQuery, ctx.query);
@@ -145,18 +104,6 @@ export async function withWholeBody(
   if (found.size <= LIST_MAX_BODY_BYTES) return found;
   const body = await findBody(db.knex, readerOf(ctx), found.id);
   return body && { ...found, body };
-}
-
-/** The length at which the bodies of a page are cut, so that together they stay within the page's limit. */
-function bodyLimit(entries: PageEntry[]): number {
-  let left = PAGE_MAX_BODY_BYTES;
-  const sizes = entries.map(({ size }) => Math.min(size, LIST_MAX_BODY_BYTES)).toSorted((a, b) => a - b);
-  for (const [i, size] of sizes.entries()) {
-    const share = Math.floor(left / (sizes.length - i));
-    if (size > share) return share;
-    left -= size;
-  }
-  return LIST_MAX_BODY_BYTES;
 }
 
 export function readerOf(ctx: Context): Reader {

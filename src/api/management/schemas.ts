@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { uuid } from '../http/validate.ts';
+import { filterQuery } from './filter-query.ts';
 import { ALIAS, ALIAS_MAX_LENGTH, ALIAS_MIN_LENGTH, aliasProblem } from '../../domain/alias.ts';
 import { MAX_SIGNATURE_LENGTH, PROVIDERS } from '../../domain/signature/verify.ts';
 
@@ -90,6 +91,7 @@ export const pageQuery = z.object({
   offset,
   before: uuid.optional(),
   ...rawQuery.shape,
+  ...filterQuery,
 });
 
 /** Query of `GET /api/endpoints`, likewise; the default is a full page. */
