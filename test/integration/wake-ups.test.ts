@@ -45,6 +45,19 @@ test('what is published after `follow` resolved wakes the follower, however slow
   expect(wakeUps.isReady()).toBe(true);
 });
 
+test('a wake-up that comes during a look is remembered', async () => {
+  Object.assign(PACE, { atLeastEveryMs: 600_000, unheardEveryMs: 600_000 });
+  const wakeUps = start();
+  await eventually(() => wakeUps.isReady());
+  const id = randomUUID();
+  const [looking, waiting] = [await wakeUps.follow(id, NEVER), await wakeUps.follow(id, NEVER)];
+  await publish(id);
+  await waiting.next();
+  await looking.next();
+  for (const one of [looking, waiting]) one.leave();
+  expect(wakeUps.isReady()).toBe(true);
+}, 20_000);
+
 test('a follower is woken at most ten times a second, and once for all that came meanwhile', async () => {
   const wakeUps = start();
   await eventually(() => wakeUps.isReady());
