@@ -41,6 +41,8 @@ test.each(PAIRS)(
         (user, endpoint) => user.call('PUT', `/api/endpoints/${endpoint}/response`, { status: 500 }),
         (user, endpoint) => user.call('GET', `/api/endpoints/${endpoint}/response`),
         (user, endpoint) => user.call('DELETE', `/api/endpoints/${endpoint}/response`),
+        (user, endpoint) => user.call('GET', `/api/endpoints/${endpoint}/requests/next?timeout=0`),
+        (user, endpoint) => user.call('GET', `/api/endpoints/${endpoint}/events?after=0`),
         (user, _endpoint, entry) => user.entry(entry),
         (user, _endpoint, entry) => user.body(entry),
         (user, endpoint) => user.call('GET', `/api/endpoints/${endpoint}/export?format=ndjson`),

@@ -4,7 +4,8 @@ import { expect, test } from 'vitest';
 import { SHARED_ROUTES } from '../../src/api/auth/share-admission.ts';
 import { OPERATIONS } from '../../src/api/management/operations.ts';
 import { captureOne, client, mintToken, send, type Answer, type Client } from '../support/client.ts';
-import { useEnvironment, type Environment } from '../support/environment.ts';
+import { closing, useEnvironment, type Environment } from '../support/environment.ts';
+import { openEvents } from '../support/event-source.ts';
 import type { CreatedShare } from '../support/shares.ts';
 
 interface Operation {
@@ -45,11 +46,12 @@ const seen = new Set<string>();
 function hold(method: string, path: string, answer: Answer): void {
   const response = document.paths[path]?.[method]?.responses[answer.status];
   expect([method, path, answer.status, response !== undefined]).toEqual([method, path, answer.status, true]);
+  seen.add(`${method} ${path} ${answer.status}`);
+  if (answer.status === 204) return expect([response?.content, answer.bytes.length]).toEqual([undefined, 0]);
   const content = response?.content ?? {};
   const mediaType = answer.headers['content-type']?.split(';')[0] ?? '';
   expect(Object.keys(content)).toContain(mediaType);
   const schema = content[mediaType]?.schema;
-  seen.add(`${method} ${path} ${answer.status}`);
   if (schema === undefined) return;
   const inDocument = JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"doc#/')) as object;
   const validate = ajv.compile(inDocument);
@@ -103,6 +105,18 @@ test('every route answers as documented, errors too [OpenAPI]', async () => {
     await response('PUT', id, body);
   for (const method of ['GET', 'DELETE', 'GET']) await response(method, id);
   for (const method of ['PUT', 'GET', 'DELETE']) await response(method, 'unknown', { status: 200 });
+  const next = (query: string, of = id): Promise<Answer> =>
+    owner.call('GET', `/api/endpoints/${of}/requests/next?timeout=0&${query}`);
+  for (const query of ['after=0', 'raw=true', 'after=99', 'after=x'])
+    hold('get', '/api/endpoints/{id}/requests/next', await next(query));
+  hold('get', '/api/endpoints/{id}/requests/next', await next('', 'unknown'));
+  const stream = closing(await openEvents(`${url}/api/endpoints/${id}/events`, mintToken('ann')), (open) => {
+    open.close();
+  });
+  const body = { status: stream.status, headers: stream.headers, body: '', bytes: Buffer.alloc(0) };
+  hold('get', '/api/endpoints/{id}/events', body);
+  for (const path of [`${id}/events?after=x`, 'unknown/events'])
+    hold('get', '/api/endpoints/{id}/events', await owner.call('GET', `/api/endpoints/${path}`));
   hold('get', '/api/requests/{id}', await owner.entry(entry));
   hold('get', '/api/requests/{id}', await owner.entry(entry, '?raw=true'));
   hold('get', '/api/requests/{id}', await owner.entry(entry, '?raw=1'));
@@ -138,7 +152,7 @@ test('every route answers as documented, errors too [OpenAPI]', async () => {
     Object.keys(answers).map((status) => `${method} ${path} ${status}`),
   );
   expect(
-    promised.filter((line) => /(200|201|404)$/.test(line) && line !== 'post /h/{key} 404' && !seen.has(line)),
+    promised.filter((line) => /(200|201|204|404)$/.test(line) && line !== 'post /h/{key} 404' && !seen.has(line)),
   ).toEqual([]);
 });
 

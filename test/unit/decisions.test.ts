@@ -82,6 +82,8 @@ const ROWS = [
   'Export: HAR',
   'Export: CSV',
   'Export: curl',
+  'Wait',
+  'Event stream',
 ];
 
 /** Titles with brackets at their end, by the text in the brackets. */
