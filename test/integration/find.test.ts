@@ -222,7 +222,7 @@ test('a statement ends after a second, and its error means "try again" [Find: bo
 describe('one search of a user at a time [Find: bounds]', () => {
   const lease = (): string => redisKeys(environment.config.redis.prefix).scanLease('ann');
 
-  test('429 with Retry-After while another process searches for the user; others and plain lists are served', async () => {
+  test('429 while another process searches for the user; other users and lists are served', async () => {
     const { id } = await store(1, () => ({}));
     const theirs = await store(1, () => ({ userId: 'eve' }), stranger);
     await environment.redis.set(lease(), 'another process', 'PX', 20_000);
@@ -255,7 +255,8 @@ describe('one search of a user at a time [Find: bounds]', () => {
     const { hostname, port } = new URL(url);
     const socket = connect(Number(port), hostname);
     socket.write(
-      `GET /api/endpoints/${id}/requests?q=needle HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${mintToken('ann', { plan: 'enterprise' })}\r\n\r\n`,
+      `GET /api/endpoints/${id}/requests?q=needle HTTP/1.1\r\nHost: x\r\n` +
+        `Authorization: Bearer ${mintToken('ann', { plan: 'enterprise' })}\r\n\r\n`,
     );
     socket.destroy();
     await eventually(async () => (await find(id, 'q=needle')).status === 200);

@@ -1,6 +1,6 @@
 /*
- * `npm run bench:find`: searches for a common, a rare and an absent word in an endpoint of a million entries, and in one
- * of a hundred whose entries are interleaved; then captures and lists of another user, beside endless searches and
+ * `npm run bench:find`: searches for a common, a rare and an absent word in an endpoint of a million entries, and in
+ * one of a hundred whose entries are interleaved; then captures and lists of another user, beside endless searches and
  * without them.
  *
  *   npm run bench:find -- [entries, 1000000] [rounds, 300]
@@ -33,7 +33,8 @@ const userOf = (name: string): Client => client(api.url, mintToken(name, { plan:
 const owner = userOf('bench');
 
 say(
-  `Conditions: ${cpus().length} cores, Node ${process.version}, one API and one worker process, MariaDB and Redis on one machine; ${COMMON.length}-byte bodies`,
+  `Conditions: ${cpus().length} cores, Node ${process.version}, one API and one worker process, MariaDB and Redis on ` +
+    `one machine; ${COMMON.length}-byte bodies`,
 );
 const alone = await fill(1);
 await searches(`one endpoint of ${entries}`, alone[0] as string);
@@ -102,7 +103,8 @@ async function searches(name: string, id: string): Promise<void> {
     }
     const ms = performance.now() - start;
     say(
-      `${name.padEnd(28)} ${word.padEnd(7)} ${ms.toFixed(0)} ms to the first page, ${count} searches, ${scanned} entries looked at, ${((1000 * ms) / scanned).toFixed(1)} µs each`,
+      `${name.padEnd(28)} ${word.padEnd(7)} ${ms.toFixed(0)} ms to the first page, ${count} searches, ` +
+        `${scanned} entries looked at, ${((1000 * ms) / scanned).toFixed(1)} µs each`,
     );
   }
 }
