@@ -55,7 +55,7 @@ export interface Config {
   internalPort: number;
   /** Public address without a trailing slash; endpoint URLs are built from it, never from Host. */
   baseUrl: string;
-  /** The same for endpoint URLs, where captures have a host of their own: `/h` is answered there only, `/api` is not. */
+  /** The same of captures, where they have a host of their own: it answers `/h`, and nothing else does. */
   captureBaseUrl: string | undefined;
   /** Which custom responses are sent; `safe` = all but redirects. */
   customResponses: 'off' | 'safe' | 'redirects';

@@ -57,7 +57,6 @@ const REFUSED = new Set([
   'connection',
   'content-length',
   'critical-ch',
-  'cross-origin-opener-policy',
   'date',
   'host',
   'keep-alive',
@@ -80,12 +79,21 @@ const REFUSED = new Set([
   'www-authenticate',
   'x-content-type-options',
 ]);
-const REFUSED_PREFIX =
-  /^(?:activate-storage-|attribution-reporting-|content-security-policy|cross-origin-opener-policy|proxy-|sec-|secure-session-|set-|x-hookbay-)/;
+const REFUSED_PREFIXES = [
+  'activate-storage-',
+  'attribution-reporting-',
+  'content-security-policy',
+  'cross-origin-opener-policy',
+  'proxy-',
+  'sec-',
+  'secure-session-',
+  'set-',
+  'x-hookbay-',
+];
 
 export function isRefusedHeader(name: string): boolean {
   const lower = name.toLowerCase();
-  return REFUSED.has(lower) || REFUSED_PREFIX.test(lower);
+  return REFUSED.has(lower) || REFUSED_PREFIXES.some((prefix) => lower.startsWith(prefix));
 }
 
 export function isHeader(name: string, value: string): boolean {

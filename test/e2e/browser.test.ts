@@ -167,7 +167,8 @@ describe.skipIf(executablePath === undefined)('a page below /h in a browser', ()
       'a meta refresh and a cookie in HTML',
       {
         type: 'text/html',
-        body: '<meta http-equiv="refresh" content="0;url=/h/nobody"><meta http-equiv="set-cookie" content="session=theirs">',
+        body: `<meta http-equiv="refresh" content="0;url=/h/nobody">
+               <meta http-equiv="set-cookie" content="session=theirs">`,
       },
     ],
     [
@@ -184,7 +185,7 @@ describe.skipIf(executablePath === undefined)('a page below /h in a browser', ()
     expect(page.url()).not.toContain('nobody');
   });
 
-  test('a form in it cannot be sent, and a script of the origin cannot use it as code of a worker for itself', async () => {
+  test('a form in it cannot be sent, and no worker of the origin can be made of it', async () => {
     const collector = await endpointWith({ type: 'text/plain', body: 'collected' });
     const id = await endpointWith({
       type: 'text/html',

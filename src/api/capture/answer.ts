@@ -56,7 +56,7 @@ function answerCustom(ctx: Context, { status, headers, body }: CustomResponse): 
   if (!hasType) ctx.remove('Content-Type');
 }
 
-/** Koa removes the length of an answer without a body; of these statuses, 205 alone needs one to keep the connection. */
+/** Koa removes the length of an answer without a body, and a 205 needs one to keep the connection. */
 function endWithLength(ctx: Context): void {
   ctx.respond = false;
   ctx.res.setHeader('Content-Length', 0);
