@@ -28,7 +28,8 @@ const MAX_MS = 1_500;
 const FIRST_WINDOW_ROWS = 100;
 const WINDOW_ROWS = 1_000;
 
-/** Entries and bytes of bodies that are in memory for the exact check. */
+/** Entries and bytes of bodies that are in memory for the exact check; not fewer, where most of them fail it. */
+const MIN_CHECKED_ROWS = 20;
 const CHECKED_ROWS = 100;
 const CHECKED_BYTES = 4 * 1024 * 1024;
 
@@ -148,11 +149,12 @@ async function searchBatch(scope: Scope, batch: WindowRow[], limit: number, foun
   found.last = seen.at(-1) ?? found.last;
 }
 
-/** As many rows as may be in memory at once, and no more than are wanted. */
+/** As many rows as may be in memory at once, and not many more than are wanted. */
 function chunkOf(rows: WindowRow[], start: number, limit: number): WindowRow[] {
+  const most = Math.min(Math.max(limit, MIN_CHECKED_ROWS), CHECKED_ROWS);
   let bytes = 0;
   let end = start;
-  while (end < rows.length && end - start < Math.min(limit, CHECKED_ROWS)) {
+  while (end < rows.length && end - start < most) {
     bytes += rows[end]?.size ?? 0;
     if (end > start && bytes > CHECKED_BYTES) break;
     end += 1;

@@ -14,24 +14,36 @@ export async function matchInSql(scope: Scope, batch: WindowRow[]): Promise<Wind
   if (filter.text === undefined && filter.json.length === 0) return fitting;
   const short = fitting.filter(({ size }) => !skipsBody(filter, size));
   const long = filter.json.length > 0 ? [] : fitting.filter(({ size }) => skipsBody(filter, size));
-  const ids = new Set([...(await search(scope, short, true)), ...(await search(scope, long, false))]);
+  const ids = new Set([
+    ...(await search(scope, short, true, short.length === batch.length)),
+    ...(await search(scope, long, false, false)),
+  ]);
   return fitting.filter(({ id }) => ids.has(bytesToId(id)));
 }
 
-/** InnoDB reads a long body before any condition on its row, so those are in a statement without bodies. */
-async function search({ db, owner, filter }: Scope, rows: WindowRow[], withBody: boolean): Promise<string[]> {
-  if (rows.length === 0) return [];
+/**
+ * InnoDB reads a long body before any condition on its row, so those are in a statement without bodies. Rows without
+ * gaps are searched as a range, in half the time that a list of ids takes.
+ */
+async function search(scope: Scope, rows: WindowRow[], withBody: boolean, gapless: boolean): Promise<string[]> {
+  const { db, owner, filter, order } = scope;
+  const [first, last] = [rows[0], rows.at(-1)];
+  if (first === undefined || last === undefined) return [];
   const content = contentCondition(filter, withBody);
-  const found = await selectInTime<{ id: Buffer }>(db.pool, `requests.id ${OWN_ROWS} AND ${content.sql}`, [
+  const where = gapless ? ownRows(order.index, order.between) : ownRows('PRIMARY', 'requests.id IN (?)');
+  const values = gapless ? order.ends(first, last) : [rows.map(({ id }) => id)];
+  const found = await selectInTime<{ id: Buffer }>(db.pool, `requests.id ${where} AND ${content.sql}`, [
     ...owner,
-    rows.map(({ id }) => id),
+    ...values,
     ...content.values,
   ]);
   return found.map(({ id }) => bytesToId(id));
 }
 
-const OWN_ROWS = `FROM endpoints JOIN requests FORCE INDEX (PRIMARY) ON requests.endpoint_id = endpoints.id
-  WHERE endpoints.user_id = ? AND endpoints.id = ? AND requests.id IN (?)`;
+function ownRows(index: string, condition: string): string {
+  return `FROM endpoints JOIN requests FORCE INDEX (${index}) ON requests.endpoint_id = endpoints.id
+    WHERE endpoints.user_id = ? AND endpoints.id = ? AND ${condition}`;
+}
 
 export async function matchExactly(scope: Scope, chunk: WindowRow[]): Promise<PageEntry[]> {
   const { filter } = scope;
@@ -52,7 +64,8 @@ async function readRows({ db, reader, owner }: Scope, rows: WindowRow[], withBod
   if (rows.length === 0) return [];
   const columns = [...REQUEST_COLUMNS, withBody ? 'requests.body' : "X'' AS body"].join(', ');
   const values = [...owner, rows.map(({ id }) => id)];
-  return requestsOf(await selectInTime<RequestRow>(db.pool, `${columns} ${OWN_ROWS}`, values), reader);
+  const sql = `${columns} ${ownRows('PRIMARY', 'requests.id IN (?)')}`;
+  return requestsOf(await selectInTime<RequestRow>(db.pool, sql, values), reader);
 }
 
 function measured({ id, size, target, rawHeaders }: StoredRequest): PageEntry {

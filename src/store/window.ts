@@ -24,6 +24,9 @@ interface Order {
   by: string;
   beyond: string;
   values: (place: Place, from: Buffer) => Values;
+  /** All rows from one place to another one. */
+  between: string;
+  ends: (first: Place, last: Place) => Values;
 }
 
 export const NEWEST_FIRST: Order = {
@@ -32,6 +35,8 @@ export const NEWEST_FIRST: Order = {
   by: 'id DESC',
   beyond: 'requests.id < ? AND requests.id >= ?',
   values: ({ id }, from) => [id, from],
+  between: 'requests.id BETWEEN ? AND ?',
+  ends: (first, last) => [last.id, first.id],
 };
 
 export const BY_SEQ: Order = {
@@ -40,6 +45,8 @@ export const BY_SEQ: Order = {
   by: 'seq',
   beyond: 'requests.seq > ?',
   values: ({ seq }) => [seq],
+  between: 'requests.seq BETWEEN ? AND ?',
+  ends: (first, last) => [first.seq, last.seq],
 };
 
 /** What is looked for, and where: ids from `from` and below `below`. */

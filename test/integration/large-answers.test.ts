@@ -105,6 +105,19 @@ describe('large answers and the event loop', () => {
     expect((await owner.body(listed?.id ?? '')).bytes.equals(body)).toBe(true);
     expect(pause).toBeLessThan(MAX_PAUSE_SECONDS);
   });
+
+  test('searches in bodies that are slow to compare and to parse give way to other work [Find: bounds]', async () => {
+    const shapes = (bytes: number): Buffer =>
+      Buffer.from(`[${Array.from({ length: bytes / 14 }, (_, i) => `{"${i.toString(36)}":1}`).join(',')}]`);
+    const bodies = [shapes(16 * MIB), shapes(100 * 1024), Buffer.alloc(MIB, 'a')];
+    const endpointId = await store(30, (i) => ({ body: bodies[i === 0 ? 0 : 1 + (i % 2)] as Buffer }));
+    for (const query of ['json=$[0].a=1', `q=b${'a'.repeat(199)}`, `q=${'a'.repeat(200)}`]) {
+      let status = 0;
+      const pause = await longestPause(async () => ({ status } = await owner.list(endpointId, `?${query}`)));
+      expect([query, status]).toEqual([query, 200]);
+      expect(pause).toBeLessThan(MAX_PAUSE_SECONDS);
+    }
+  });
 });
 
 test('the bodies of a page have at most 8 MiB together: the longest are cut shorter, the others are complete [Very large bodies in lists]', async () => {

@@ -9,9 +9,9 @@ import { principal } from '../auth/token.ts';
 import { SenderGone } from '../http/body.ts';
 import { httpError, RETRY_AFTER_SECONDS, unavailable } from '../http/errors.ts';
 
-/* A scan keeps the database busy: with more of them at once captures and lists get slower. */
-const AT_ONCE = 2;
-const WAITING = 8;
+/* A scan keeps a core of the database busy: beside two at once captures and lists took twice their time and more. */
+const AT_ONCE = 1;
+const WAITING = 5;
 
 /** Longer than a route may take: a process that dies leaves its user's lease for this time. */
 const LEASE_MS = 20_000;
@@ -23,7 +23,7 @@ export interface ScanLimitOptions {
 }
 
 /**
- * Runs one scan of a user at a time over all processes, and few at a time in this one; `signal` aborts when the client
+ * Runs one scan of a user at a time over all processes, and one at a time in this one; `signal` aborts when the client
  * has disconnected. Without Redis the limit of a user is that of the process.
  * @throws HttpError 429 while another scan of the user runs, 503 while too many wait; SenderGone
  */
