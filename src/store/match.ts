@@ -64,10 +64,8 @@ async function readRows({ db, reader, owner }: Scope, rows: WindowRow[], withBod
   if (rows.length === 0) return [];
   const columns = [...REQUEST_COLUMNS, withBody ? 'requests.body' : "X'' AS body"].join(', ');
   const values = [...owner, rows.map(({ id }) => id)];
-  return requestsOf(
-    await selectInTime<RequestRow>(db.pool, `${columns} ${ownRows('PRIMARY', 'requests.id IN (?)')}`, values),
-    reader,
-  );
+  const sql = `${columns} ${ownRows('PRIMARY', 'requests.id IN (?)')}`;
+  return requestsOf(await selectInTime<RequestRow>(db.pool, sql, values), reader);
 }
 
 function measured({ id, size, target, rawHeaders }: StoredRequest): PageEntry {
