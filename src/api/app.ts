@@ -11,6 +11,7 @@ import { rateLimit } from './http/rate-limit.ts';
 import { requestLog } from './http/request-log.ts';
 import { networkOf, senderAddress } from './http/sender-address.ts';
 import { endpointRoutes, type EndpointRouteOptions } from './management/endpoints.ts';
+import { listenFileRoute } from './management/listen-file.ts';
 import { openApiDocument } from './management/openapi.ts';
 import { requestRoutes, type RequestRouteOptions } from './management/requests.ts';
 import { verifySignatureRoutes, verifyStoredRoutes, type VerifyRouteOptions } from './management/verify-signature.ts';
@@ -51,6 +52,7 @@ export function createApp(options: AppOptions): Koa {
   about.get('/openapi.json', (ctx) => {
     ctx.body = document;
   });
+  listenFileRoute(about);
   const guarded = new Router();
   guarded.use(limitDuration);
   guarded.use(authenticate(options));

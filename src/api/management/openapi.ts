@@ -56,7 +56,7 @@ function describeOperation({ path, method, summary, guarded, body, query, answer
 
 function describeAnswer(status: number, answer: Operation['answers'][number]): object {
   const description = DESCRIPTIONS[status] ?? 'Done';
-  if (answer === 'application/octet-stream' || answer === 'application/json')
+  if (answer === 'application/octet-stream' || answer === 'application/json' || answer === 'text/javascript')
     return { description, content: { [answer]: {} } };
   const schema = typeof answer === 'string' ? { $ref: `#/components/schemas/${answer}` } : jsonSchema(answer, 'output');
   return { description, content: { 'application/json': { schema } } };

@@ -12,7 +12,7 @@ export interface Operation {
   body?: { schema: z.ZodType; required: boolean; example: unknown };
   query?: z.ZodObject;
   /** By status: the name of a schema, a schema, or a media type. */
-  answers: Record<number, AnswerName | z.ZodType | 'application/octet-stream' | 'application/json'>;
+  answers: Record<number, AnswerName | z.ZodType | 'application/octet-stream' | 'application/json' | 'text/javascript'>;
 }
 
 /** Answers that every guarded route may give, and those of a route that takes a body. */

@@ -1,4 +1,5 @@
 import { endpointList, requestList } from './answer-schemas.ts';
+import { LISTEN_OPERATION } from './listen-file.ts';
 import { bodyErrors, guardedErrors, type Operation } from './operation.ts';
 import {
   batchDeleteBody,
@@ -117,4 +118,5 @@ export const OPERATIONS: Operation[] = [
     guarded: false,
     answers: { 200: 'application/json' },
   },
+  LISTEN_OPERATION,
 ];
