@@ -11,6 +11,7 @@ import { rateLimit } from './http/rate-limit.ts';
 import { requestLog } from './http/request-log.ts';
 import { networkOf, senderAddress } from './http/sender-address.ts';
 import { endpointRoutes, type EndpointRouteOptions } from './management/endpoints.ts';
+import { followRoutes, type FollowRouteOptions } from './management/follow.ts';
 import { listenFileRoute } from './management/listen-file.ts';
 import { openApiDocument } from './management/openapi.ts';
 import { requestRoutes, type RequestRouteOptions } from './management/requests.ts';
@@ -19,8 +20,17 @@ import { verifySignatureRoutes, verifyStoredRoutes, type VerifyRouteOptions } fr
 /** Longer than the wait for captures in flight and one slow query together. */
 const MANAGEMENT_DEADLINE_MS = 15_000;
 
+/** Longer than the longest wait for an entry and all that together. */
+const FOLLOW_DEADLINE_MS = 75_000;
+
 export interface AppOptions
-  extends CaptureOptions, EndpointRouteOptions, RequestRouteOptions, VerifyRouteOptions, AuthOptions {
+  extends
+    CaptureOptions,
+    EndpointRouteOptions,
+    RequestRouteOptions,
+    FollowRouteOptions,
+    VerifyRouteOptions,
+    AuthOptions {
   /** Requests a minute of one user to the management API, and of one address to signature checks; 0 = no limit. */
   apiRateLimitPerMinute: number;
   verifyRateLimitPerMinute: number;
@@ -53,32 +63,34 @@ export function createApp(options: AppOptions): Koa {
     ctx.body = document;
   });
   listenFileRoute(about);
+  const authenticateUser = authenticate(options);
+  const limitUser = rateLimit({
+    name: 'api',
+    perMinute: options.apiRateLimitPerMinute,
+    keyOf: (ctx) => principal(ctx).userId,
+    redis,
+    prefix,
+    log,
+  });
+  const following = new Router();
+  following.use(limitDuration(FOLLOW_DEADLINE_MS), authenticateUser, limitUser);
+  followRoutes(following, options);
   const guarded = new Router();
-  guarded.use(limitDuration);
-  guarded.use(authenticate(options));
-  guarded.use(
-    rateLimit({
-      name: 'api',
-      perMinute: options.apiRateLimitPerMinute,
-      keyOf: (ctx) => principal(ctx).userId,
-      redis,
-      prefix,
-      log,
-    }),
-  );
+  guarded.use(limitDuration(MANAGEMENT_DEADLINE_MS), authenticateUser, limitUser);
   endpointRoutes(guarded, options);
   requestRoutes(guarded, options);
   verifyStoredRoutes(guarded, options);
   app.use(about.routes());
   app.use(open.routes());
+  app.use(following.routes());
   app.use(guarded.routes());
-  app.use(methodNotAllowed([about, open, guarded]));
+  app.use(methodNotAllowed([about, open, following, guarded]));
   return app;
 }
 
 /** A database that hangs (and does not refuse) would keep management requests waiting without end. */
-async function limitDuration(_ctx: Context, next: Next): Promise<void> {
-  await withDeadline(MANAGEMENT_DEADLINE_MS, next());
+function limitDuration(ms: number) {
+  return (_ctx: Context, next: Next): Promise<unknown> => withDeadline(ms, next());
 }
 
 async function hostGuard(ctx: Context, next: Next): Promise<void> {

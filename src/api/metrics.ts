@@ -32,6 +32,8 @@ export interface ApiMetrics extends Metrics {
   sockets: Gauge;
   socketCloses: Counter<'reason'>;
   replayedEvents: Counter;
+  followers: Gauge<'kind'>;
+  streamEnds: Counter<'reason'>;
   redisMemoryRatio: Gauge;
   redisMemoryRefusing: Gauge;
 }
@@ -68,6 +70,8 @@ export function createApiMetrics(): ApiMetrics {
     sockets: gauge('hookbay_sockets', 'Live-event sockets that are connected'),
     socketCloses: counter('hookbay_socket_closes_total', 'Live-event sockets that were closed, by reason', 'reason'),
     replayedEvents: counter('hookbay_replayed_events_total', 'Stored captures that were replayed to subscribers'),
+    followers: gauge('hookbay_followers', 'Requests that wait for an entry, and event streams that are open', 'kind'),
+    streamEnds: counter('hookbay_stream_ends_total', 'Event streams that ended, by reason', 'reason'),
     redisMemoryRatio: gauge(
       'hookbay_redis_memory_ratio',
       'Memory that Redis uses, as a share of its maxmemory; 0 when that is unlimited',

@@ -11,6 +11,7 @@ import { closeRedis, openRedis } from '../redis/connections.ts';
 import { createEndpointCache } from '../redis/endpoint-cache.ts';
 import { startMemoryWatch } from '../redis/memory-watch.ts';
 import { createQuota } from '../redis/quota.ts';
+import { startWakeUps, wakeFollowers, type WakeUps } from '../redis/wake-ups.ts';
 import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
 import { findCaptureTargets } from '../store/endpoints.ts';
@@ -83,6 +84,8 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     metrics.redisMemoryRefusing.set(memory.refusing() ? 1 : 0);
   });
 
+  const wakeUps = openWakeUps(config, resources, log);
+  const stopping = new AbortController();
   const keys = resources.add(openKeys(config.jwt, log), (open) => open.close());
   const auth = { ...config, keySource: keys.find, rememberPlan: createPlanMemory({ db, endpoints, log }) };
   const app = createApp({
@@ -102,6 +105,10 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     memory,
     log,
     requestPurge: () => requestSweep(maintenance).catch(() => {}),
+    wakeUps,
+    stopping: stopping.signal,
+    maxStreamsPerUser: config.live.maxSocketsPerUser,
+    wakeFollowers: (endpointId) => wakeFollowers(cacheRedis, config.redis.prefix, endpointId).catch(() => {}),
   });
 
   const readiness = await startReadiness(config, resources, log, {
@@ -118,6 +125,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   const port = await listen(http.server, config.host, config.port);
   resources.add(http, async (open) => {
     readiness.drain();
+    stopping.abort();
     await open.drain(config.drainDelayMs, async () => live?.drain());
   });
   const { internalPort } = readiness;
@@ -140,6 +148,12 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     };
     return resources.add(startLive(options), (open) => open.close());
   }
+}
+
+/** Without live events workers publish nothing, so there is nothing to subscribe to. */
+function openWakeUps({ redis, live }: Config, resources: Resources, log: Log): WakeUps {
+  const subscriber = live.enabled ? resources.add(openRedis(redis, 'follower', log), closeRedis) : undefined;
+  return resources.add(startWakeUps({ subscriber, prefix: redis.prefix, log }), (wakeUps) => wakeUps.stop());
 }
 
 /** The intake's queues; large captures have a connection of their own. */

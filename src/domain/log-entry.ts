@@ -18,10 +18,13 @@ export interface LogEntry {
   user_agent: string;
   size: number;
   created_at: string;
+  /** With `raw`: the request-target and the headers as sent, a character for each byte. */
+  target?: string;
+  raw_headers?: [string, string][];
 }
 
-export function presentRequest(request: StoredRequest): LogEntry {
-  const { head, text, tail } = describe(request);
+export function presentRequest(request: StoredRequest, raw = false): LogEntry {
+  const { head, text, tail } = describe(request, raw);
   return { ...head, body: text.toString(tail.body_encoding), ...tail };
 }
 
@@ -29,10 +32,10 @@ export function presentRequest(request: StoredRequest): LogEntry {
 const PIECE_BYTES = 48 * 1024;
 
 /** The JSON of a log entry, in pieces where its body is large: one text would block the event loop. */
-export function* logEntryJson(request: StoredRequest): Generator<string> {
+export function* logEntryJson(request: StoredRequest, raw = false): Generator<string> {
   const { body } = request;
-  if (body.length <= PIECE_BYTES) return yield JSON.stringify(presentRequest(request));
-  const { head, tail, text } = describe(request);
+  if (body.length <= PIECE_BYTES) return yield JSON.stringify(presentRequest(request, raw));
+  const { head, tail, text } = describe(request, raw);
   yield `${JSON.stringify(head).slice(0, -1)},"body":"`;
   for (let start = 0; start < text.length;) {
     const end = pieceEnd(text, start, tail.body_encoding);
@@ -51,7 +54,8 @@ function pieceEnd(text: Buffer, start: number, encoding: LogEntry['body_encoding
 }
 
 /** The parts of a log entry before and after its body; `text` are the body's bytes, in the encoding in `tail`. */
-function describe({ id, endpointId, seq, method, target, rawHeaders, ip, size, isUtf8, body }: StoredRequest) {
+function describe(request: StoredRequest, raw: boolean) {
+  const { id, endpointId, seq, method, target, rawHeaders, ip, size, isUtf8, body } = request;
   const headers = headersFrom(rawHeaders);
   const { path, query } = splitTarget(target);
   const truncated = body.length < size;
@@ -67,8 +71,15 @@ function describe({ id, endpointId, seq, method, target, rawHeaders, ip, size, i
       user_agent: ownValue(headers, 'user-agent'),
       size,
       created_at: new Date(timeOfId(id)).toISOString(),
+      ...(raw && { target, raw_headers: pairsOf(rawHeaders) }),
     },
   };
+}
+
+function pairsOf(rawHeaders: readonly string[]): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) pairs.push([rawHeaders[i] as string, rawHeaders[i + 1] as string]);
+  return pairs;
 }
 
 /**

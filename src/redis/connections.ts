@@ -12,11 +12,12 @@ import { describeError, type Log } from '../log.ts';
  * - `cache` looks up endpoints and counts captures: the same, with shorter time-outs, because both precede the
  *   enqueuing.
  * - `live` publishes for the API's Socket.IO: it also fails fast, because it would delay local delivery.
+ * - `follower` subscribes to wake-ups: it fails fast, because readers who are not woken up look without.
  * - `subscriber` and `worker` wait for Redis without a limit.
  *
  * A connection whose peer vanished silently is closed after its socket time-out.
  */
-export type RedisRole = 'producer' | 'bulk' | 'cache' | 'live' | 'subscriber' | 'worker';
+export type RedisRole = 'producer' | 'bulk' | 'cache' | 'live' | 'follower' | 'subscriber' | 'worker';
 
 const FAIL_FAST = { enableOfflineQueue: false, maxRetriesPerRequest: 1, autoResendUnfulfilledCommands: false } as const;
 
@@ -25,6 +26,8 @@ const ROLE_OPTIONS: Record<RedisRole, RedisOptions> = {
   bulk: { ...FAIL_FAST, commandTimeout: 1_200, socketTimeout: 3_000 },
   cache: { ...FAIL_FAST, commandTimeout: 400, socketTimeout: 3_000, enableAutoPipelining: true },
   live: { ...FAIL_FAST, commandTimeout: 500, socketTimeout: 3_000 },
+  // Subscriptions change during an outage, so `wake-ups.ts` repeats those that are still needed.
+  follower: { ...FAIL_FAST, autoResubscribe: false },
   subscriber: { maxRetriesPerRequest: null },
   // Longer than BullMQ's blocking reads.
   worker: { maxRetriesPerRequest: null, socketTimeout: 30_000 },

@@ -14,6 +14,8 @@ export interface RedisKeys {
   largeBody: (batchId: string) => string;
   rateLimit: (policy: string) => string;
   live: string;
+  /** Sharded channel for new captures of an endpoint, and for its end; see `wake-ups.ts`. */
+  stored: (endpointId: string) => string;
   ballast: string;
   metricsLease: string;
   /** Where the last sweep stopped, of endpoints and of users. */
@@ -36,6 +38,7 @@ export function redisKeys(prefix: string): RedisKeys {
     largeBody: (batchId) => `${tagged}:capture-large:body:${batchId}`,
     rateLimit: (policy) => `${prefix}:limit:${policy}`,
     live: `${prefix}:live`,
+    stored: (endpointId) => `${prefix}:stored:${endpointId}`,
     ballast: `${prefix}:ballast`,
     metricsLease: `${prefix}:metrics-lease`,
     sweepCursor: `${prefix}:sweep:cursor`,

@@ -27,13 +27,16 @@ export function publishingAdapter(
   return createShardedAdapter({ spublish: publish }, noSubscriber, { channelPrefix: redisKeys(prefix).live });
 }
 
-/** The rooms that have members on any process. */
-export async function watchedRooms(redis: Redis, prefix: string, rooms: readonly string[]): Promise<Set<string>> {
-  const reply = (await redis.call('PUBSUB', 'SHARDNUMSUB', ...rooms.map((room) => channelOf(prefix, room)))) as (
-    string | number
-  )[];
+/** Those of the channels to which any process subscribes. */
+export async function watchedChannels(redis: Redis, channels: readonly string[]): Promise<Set<string>> {
+  const reply = (await redis.call('PUBSUB', 'SHARDNUMSUB', ...channels)) as (string | number)[];
   // Channels and their numbers of subscribers in turn, in the order of the request.
-  return new Set(rooms.filter((_room, i) => Number(reply[2 * i + 1]) > 0));
+  return new Set(channels.filter((_channel, i) => Number(reply[2 * i + 1]) > 0));
+}
+
+/** The channel of a room in this version of the adapter. */
+export function roomChannel(prefix: string, room: string): string {
+  return `${redisKeys(prefix).live}#/#${room}#`;
 }
 
 /**
@@ -77,9 +80,4 @@ function catchRejections(subscriber: Redis, onError: (error: unknown) => void): 
       return reply;
     };
   }
-}
-
-/** The channel name of this version of the adapter. */
-function channelOf(prefix: string, room: string): string {
-  return `${redisKeys(prefix).live}#/#${room}#`;
 }

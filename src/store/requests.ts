@@ -16,11 +16,19 @@ export interface Reader {
   since: number | null;
 }
 
-const REQUEST_COLUMNS = ['id', 'endpoint_id', 'seq', 'method', 'target', 'raw_headers', 'ip', 'size', 'is_utf8'].map(
-  (column) => `requests.${column}`,
-);
+export const REQUEST_COLUMNS = [
+  'id',
+  'endpoint_id',
+  'seq',
+  'method',
+  'target',
+  'raw_headers',
+  'ip',
+  'size',
+  'is_utf8',
+].map((column) => `requests.${column}`);
 
-interface RequestRow {
+export interface RequestRow {
   id: Buffer;
   endpoint_id: Buffer;
   seq: number;
@@ -92,6 +100,29 @@ export async function listRequestsAfter(
     .limit(limit)
     .select<RequestRow[]>(...REQUEST_COLUMNS, db.raw("IF(requests.size > ?, '', requests.body) AS body", [maxBody]));
   return requestsOf(rows);
+}
+
+/**
+ * The bytes that `listRequestsAfter` would read of each entry with the same arguments: of target, headers, and the body
+ * where it is not left out.
+ */
+export async function measureAfter(
+  db: Knex,
+  reader: Reader,
+  endpointId: string,
+  after: number,
+  limit: number,
+  maxBody: number,
+): Promise<number[]> {
+  const rows = await readable(db, reader)
+    .andWhere('requests.endpoint_id', idToBytes(endpointId))
+    .andWhere('requests.seq', '>', after)
+    .orderBy('requests.seq')
+    .limit(limit)
+    .select<{ bytes: number }[]>(
+      db.raw('OCTET_LENGTH(target) + OCTET_LENGTH(raw_headers) + IF(size > ?, 0, size) AS bytes', [maxBody]),
+    );
+  return rows.map(({ bytes }) => bytes);
 }
 
 /**
@@ -181,7 +212,7 @@ function ownedIds(db: Knex, userId: string): Knex.QueryBuilder {
 }
 
 /** Gives way to other work in between: a page may have megabytes of header lists. */
-async function requestsOf(rows: readonly RequestRow[]): Promise<StoredRequest[]> {
+export async function requestsOf(rows: readonly RequestRow[]): Promise<StoredRequest[]> {
   const turn = createTurns();
   const requests: StoredRequest[] = [];
   for (const row of rows) {

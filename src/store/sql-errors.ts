@@ -83,6 +83,11 @@ export function isUnavailable(error: unknown): boolean {
   return UNAVAILABLE_ERRNOS.has(sqlError.errno ?? 0) || sqlError.fatal === true;
 }
 
+/** Whether the database ended a statement at its time limit; MariaDB's number, and MySQL's. */
+export function isOverTime(error: unknown): boolean {
+  return [1969, 3024].includes(asSqlError(error)?.errno ?? 0);
+}
+
 /** Whether an error comes from the database or the connection to it, not from our own code. */
 export function isDatabaseError(error: unknown): boolean {
   return asSqlError(error) !== undefined;

@@ -5,7 +5,8 @@ import type { DecodedCapture } from '../domain/capture-batch.ts';
 import { endpointRoom, presentEvent, REQUEST_EVENT, userRoom } from '../domain/live-event.ts';
 import { describeError, type Log } from '../log.ts';
 import { isForbidden } from '../redis/connections.ts';
-import { publishingAdapter, watchedRooms } from '../redis/live-channels.ts';
+import { redisKeys } from '../redis/keys.ts';
+import { publishingAdapter, roomChannel, watchedChannels } from '../redis/live-channels.ts';
 import { findSequence, type NumberedCapture } from '../store/capture-batches.ts';
 import { createTurns } from '../turns.ts';
 import type { Persisted } from './persist.ts';
@@ -29,7 +30,8 @@ export interface BroadcasterOptions {
 
 /**
  * A Socket.IO server without clients. Each room gets its own emit, because only then does the adapter use the room's
- * channel. One query for the whole transaction finds the captures that have followers.
+ * channel. One query for the whole transaction finds the captures that have followers: in rooms, and on the channels
+ * that wake up waits and streams (`redis/wake-ups.ts`).
  */
 export function createBroadcaster({ pool, publisher, prefix, log }: BroadcasterOptions): Broadcaster {
   // The adapter ignores the result of publishing.
@@ -63,9 +65,14 @@ export function createBroadcaster({ pool, publisher, prefix, log }: BroadcasterO
   async function publishAll({ stored, repeated }: Persisted): Promise<number> {
     const captures = [...stored, ...repeated];
     if (captures.length === 0) return 0;
-    const watched = await watchedRooms(publisher, prefix, [...new Set(captures.flatMap(roomsOf))]);
+    const wakeUps = [...new Set(captures.map(({ endpointId }) => redisKeys(prefix).stored(endpointId)))];
+    const rooms = [...new Set(captures.flatMap(roomsOf))];
+    const channels = [...wakeUps, ...rooms.map((room) => roomChannel(prefix, room))];
+    const watched = await watchedChannels(publisher, channels);
     if (watched.size === 0) return 0;
-    const isWatched = (capture: DecodedCapture): boolean => roomsOf(capture).some((room) => watched.has(room));
+    for (const channel of wakeUps) if (watched.has(channel)) void publish(channel, '');
+    const hasMembers = (room: string): boolean => watched.has(roomChannel(prefix, room));
+    const isWatched = (capture: DecodedCapture): boolean => roomsOf(capture).some(hasMembers);
     // An earlier run stored these captures, and may have failed before it published them.
     const again = await withSequence(pool, repeated.filter(isWatched));
     let events = 0;
@@ -74,7 +81,7 @@ export function createBroadcaster({ pool, publisher, prefix, log }: BroadcasterO
       await turn();
       const event = presentEvent(capture);
       for (const room of roomsOf(capture)) {
-        if (!watched.has(room)) continue;
+        if (!hasMembers(room)) continue;
         io.to(room).emit(REQUEST_EVENT, event);
         events += 1;
       }

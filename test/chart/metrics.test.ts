@@ -19,6 +19,8 @@ const METRICS: Record<string, string[]> = {
   hookbay_sockets: [],
   hookbay_socket_closes_total: ['reason'],
   hookbay_replayed_events_total: [],
+  hookbay_followers: ['kind'],
+  hookbay_stream_ends_total: ['reason'],
   hookbay_redis_memory_ratio: [],
   hookbay_redis_memory_refusing: [],
   hookbay_persist_seconds: ['le'],

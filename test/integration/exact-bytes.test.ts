@@ -122,3 +122,23 @@ test('any query is returned, and invalid UTF-8 as it was sent', async () => {
     { numRuns: 200 },
   );
 });
+
+test('with raw=true the target and each header as sent are in the list and the detail [`target`, `raw_headers`]', async () => {
+  const sent = ['X-Twice', 'a', 'x-twice', 'B', 'X-Latin', 'gr\xfcn'];
+  for (const body of ['short', 'x'.repeat(100_000)]) {
+    const { id } = await captureOne(url, `${endpointId}//a/%7e?b=1&b=%zz`, { headers: sent, body });
+    const plain = (await owner.entry(id)).body;
+    expect(plain).not.toHaveProperty('target');
+    const detail = (await owner.entry(id, '?raw=true')).body;
+    expect(detail).toEqual({ ...plain, target: detail.target, raw_headers: detail.raw_headers });
+    expect(detail.target).toBe(`/h/${endpointId}//a/%7e?b=1&b=%zz`);
+    expect(detail.raw_headers?.slice(2, 5)).toEqual([
+      ['X-Twice', 'a'],
+      ['x-twice', 'B'],
+      ['X-Latin', 'gr\xfcn'],
+    ]);
+    expect((await owner.list(endpointId, '?limit=1&raw=true')).body.requests).toEqual([detail]);
+    expect((await owner.list(endpointId, '?limit=1&raw=false')).body.requests).toEqual([plain]);
+    expect((await owner.entry(id, '?raw=yes')).body).toEqual({ error: 'raw: must be true or false' });
+  }
+});

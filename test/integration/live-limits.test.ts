@@ -5,7 +5,7 @@ import { io } from 'socket.io-client';
 import { startLive } from '../../src/api/live/server.ts';
 import { createMessageLimit } from '../../src/api/live/message-limit.ts';
 import { FRESH_MS, type KeySource } from '../../src/api/auth/jwks-source.ts';
-import { TOKEN_RECHECK_MS } from '../../src/api/live/session.ts';
+import { TOKEN_RECHECK_MS } from '../../src/api/auth/token-watch.ts';
 import { unavailable } from '../../src/api/http/errors.ts';
 import { newTimeOrderedId } from '../../src/domain/ids.ts';
 import { CLOSE } from '../../src/domain/live-event.ts';

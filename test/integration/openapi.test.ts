@@ -90,6 +90,8 @@ test('every route answers as documented, errors too [OpenAPI]', async () => {
   hold('get', '/api/endpoints/{id}/requests', await owner.list(id, '?limit=0'));
   hold('get', '/api/endpoints/{id}/requests', await owner.list('unknown'));
   hold('get', '/api/requests/{id}', await owner.entry(entry));
+  hold('get', '/api/requests/{id}', await owner.entry(entry, '?raw=true'));
+  hold('get', '/api/requests/{id}', await owner.entry(entry, '?raw=1'));
   hold('get', '/api/requests/{id}', await owner.entry('unknown'));
   hold('get', '/api/requests/{id}/body', await owner.body(entry));
   hold('get', '/api/requests/{id}/body', await owner.body('unknown'));

@@ -109,7 +109,7 @@ export function client(url: string, token: string) {
     endpoint: (id: string) => call<EndpointRecord>('GET', `/api/endpoints/${id}`),
     removeEndpoint: (id: string) => call('DELETE', `/api/endpoints/${id}`),
     list: (id: string, query = '') => call<RequestList>('GET', `/api/endpoints/${id}/requests${query}`),
-    entry: (id: string) => call<LogEntry>('GET', `/api/requests/${id}`),
+    entry: (id: string, query = '') => call<LogEntry>('GET', `/api/requests/${id}${query}`),
     body: (id: string) => call('GET', `/api/requests/${id}/body`),
     remove: (id: string) => call('DELETE', `/api/requests/${id}`),
     removeMany: (ids: unknown) => call<{ success: boolean; deleted: number }>('DELETE', '/api/requests', { ids }),

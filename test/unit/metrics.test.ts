@@ -34,7 +34,7 @@ async function registered(): Promise<Map<string, string>> {
 test('the page for operators lists all metrics, with their types, labels and roles', async () => {
   const [names, metrics] = [documented(), await registered()];
   expect(Object.fromEntries(names)).toEqual(Object.fromEntries(metrics));
-  expect(metrics.size).toBe(27);
+  expect(metrics.size).toBe(29);
 });
 
 test('a scrape is well-formed, and has the series of the alerts from the start', async () => {

@@ -29,7 +29,7 @@ export interface AuthOptions {
 /** Admits requests with a valid bearer token and puts its `Principal` into `ctx.state.principal`. */
 export function authenticate(options: AuthOptions) {
   return async (ctx: Context, next: Next): Promise<void> => {
-    const principal = await verifyToken(bearerToken(ctx.get('Authorization')), options);
+    const principal = await verifyToken(bearerToken(ctx), options);
     await options.rememberPlan(principal.userId, principal.plan.name);
     ctx.state['principal'] = principal;
     await next();
@@ -51,8 +51,9 @@ export async function verifyToken(token: string, options: AuthOptions): Promise<
   return principalOf(verify(token, key, options.jwt), options);
 }
 
-function bearerToken(header: string): string {
-  const token = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i.exec(header)?.[1];
+/** @throws HttpError 401 */
+export function bearerToken(ctx: Context): string {
+  const token = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i.exec(ctx.get('Authorization'))?.[1];
   if (token === undefined) throw unauthorized();
   return token;
 }

@@ -7,11 +7,12 @@ import type { Log } from '../../log.ts';
 import { liveAdapter, watchSubscriber } from '../../redis/live-channels.ts';
 import type { ApiMetrics } from '../metrics.ts';
 import type { Database } from '../../store/database.ts';
+import { TOKEN_RECHECK_MS } from '../auth/token-watch.ts';
 import type { AuthOptions } from '../auth/token.ts';
 import { createLiveConnection, type Conn, type WebSocketLike } from './connection.ts';
 import { createAdmission } from './handshake.ts';
 import { createMessageLimit } from './message-limit.ts';
-import { serveSocket, TOKEN_RECHECK_MS } from './session.ts';
+import { serveSocket } from './session.ts';
 import { createReplayLimit } from './replay.ts';
 import { createSessions, type Session, type Sessions } from './sessions.ts';
 

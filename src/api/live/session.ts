@@ -1,13 +1,11 @@
 import type { Socket } from 'socket.io';
 import { isHttpError } from 'http-errors';
 import { describeError, type Log } from '../../log.ts';
-import { verifyToken, type AuthOptions, type Principal } from '../auth/token.ts';
+import { watchToken } from '../auth/token-watch.ts';
+import type { AuthOptions, Principal } from '../auth/token.ts';
 import type { LiveConnection } from './connection.ts';
 import type { MessageLimit } from './message-limit.ts';
 import { createSubscriptions, type SubscriptionOptions } from './subscriptions.ts';
-
-/** How often tokens are checked again; with the age of keys (`keys.ts`) a withdrawn key is out within a minute. */
-export const TOKEN_RECHECK_MS = 20_000;
 
 export interface SessionOptions extends SubscriptionOptions {
   auth: AuthOptions;
@@ -41,7 +39,12 @@ export function serveSocket(
   socket.on('unsubscribe', (...args: unknown[]) =>
     runInOrder(() => answer(args, (message) => subscriptions.unsubscribe(message))),
   );
-  watchToken(socket, connection, principal.expiresAt, options);
+  const token = socket.handshake.auth['token'] as string;
+  const { auth, tokenRecheckMs: recheckMs } = options;
+  const end = watchToken({ token, expiresAt: principal.expiresAt, auth, recheckMs }, () =>
+    connection.cut('unauthorized'),
+  );
+  socket.once('disconnect', end);
 
   /** Runs messages one by one, so that each sees the rooms that the previous one left. */
   function runInOrder(work: () => Promise<void>): void {
@@ -74,29 +77,4 @@ export function serveSocket(
 function acknowledgeOf(args: unknown[]): Acknowledge | undefined {
   const last = args.at(-1);
   return typeof last === 'function' ? (last as Acknowledge) : undefined;
-}
-
-/** Cuts the connection when the token expires or its key is withdrawn. */
-function watchToken(socket: Socket, connection: LiveConnection, expiresAt: number, options: SessionOptions): void {
-  const pause = options.tokenRecheckMs * (0.75 + Math.random() / 4);
-  const timer = setTimeout(() => void check(), Math.max(0, Math.min(pause, expiresAt - Date.now())));
-  timer.unref();
-  const stop = (): void => clearTimeout(timer);
-  socket.once('disconnect', stop);
-
-  async function check(): Promise<void> {
-    socket.off('disconnect', stop);
-    if (Date.now() >= expiresAt || (await isWithdrawn())) connection.cut('unauthorized');
-    else if (socket.connected) watchToken(socket, connection, expiresAt, options);
-  }
-
-  async function isWithdrawn(): Promise<boolean> {
-    try {
-      await verifyToken(socket.handshake.auth['token'] as string, options.auth);
-      return false;
-    } catch (error) {
-      // An unreachable key server withdraws no key.
-      return isHttpError(error) && error.status < 500;
-    }
-  }
 }

@@ -49,6 +49,11 @@ export const answers = {
     user_agent: z.string(),
     size: count,
     created_at: instant,
+    target: z.string().optional().meta({ description: 'With raw=true: the request-target as sent' }),
+    raw_headers: z
+      .array(z.tuple([z.string(), z.string()]))
+      .optional()
+      .meta({ description: 'With raw=true: name and value of each header as sent, a character for each byte' }),
   }),
   Verification: z.strictObject({
     provider: z.enum(PROVIDERS).optional(),

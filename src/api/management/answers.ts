@@ -20,19 +20,19 @@ export function reserve(ctx: Context, budget: ByteBudget, bytes: number): void {
   ctx.res.once('close', () => holding.release());
 }
 
-export function answerEntry(ctx: Context, entry: StoredRequest): void {
-  if (entry.body.length <= SLICE_BYTES) ctx.body = presentRequest(entry);
-  else answerJson(ctx, logEntryJson(entry));
+export function answerEntry(ctx: Context, entry: StoredRequest, raw = false): void {
+  if (entry.body.length <= SLICE_BYTES) ctx.body = presentRequest(entry, raw);
+  else answerJson(ctx, logEntryJson(entry, raw));
 }
 
-/** Answers `{"<name>": [entries…], …rest}`. */
+/** Answers `{"requests": [entries…], …rest}`. */
 export function answerEntries(
   ctx: Context,
-  name: string,
   entries: StoredRequest[],
   rest: Record<string, unknown>,
+  raw = false,
 ): void {
-  answerJson(ctx, listJson(name, entries, rest));
+  answerJson(ctx, listJson(entries, rest, raw));
 }
 
 export function answerBytes(ctx: Context, bytes: Buffer): void {
@@ -54,11 +54,11 @@ async function* inSlices(pieces: Iterable<string>): AsyncGenerator<string> {
   }
 }
 
-function* listJson(name: string, entries: StoredRequest[], rest: Record<string, unknown>): Generator<string> {
-  yield `{${JSON.stringify(name)}:[`;
+function* listJson(entries: StoredRequest[], rest: Record<string, unknown>, raw: boolean): Generator<string> {
+  yield '{"requests":[';
   for (const [i, entry] of entries.entries()) {
     if (i > 0) yield ',';
-    yield* logEntryJson(entry);
+    yield* logEntryJson(entry, raw);
   }
   yield `],${JSON.stringify(rest).slice(1)}`;
 }

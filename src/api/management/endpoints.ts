@@ -33,11 +33,13 @@ export interface EndpointRouteOptions {
   baseUrl: string;
   /** Asks the workers to purge the entries of deleted endpoints soon; never fails. */
   requestPurge: () => Promise<void>;
+  /** Tells those who follow a deleted endpoint, on every process; never fails. */
+  wakeFollowers: (endpointId: string) => Promise<void>;
   log: Log;
 }
 
 export function endpointRoutes(router: Router, options: EndpointRouteOptions): void {
-  const { db, endpoints, quota, inFlight, managementBodies, baseUrl, requestPurge, log } = options;
+  const { db, endpoints, quota, inFlight, managementBodies, baseUrl, log } = options;
 
   router.post('/api/endpoints', jsonBody({ budget: managementBodies, ownerOf: principal }), async (ctx) => {
     const { userId, plan } = principal(ctx);
@@ -82,7 +84,7 @@ export function endpointRoutes(router: Router, options: EndpointRouteOptions): v
       removeEndpoint(db.knex, userId, endpoint.id, new Date()),
     );
     if (!removed) throw notFound();
-    await requestPurge();
+    await Promise.all([options.requestPurge(), options.wakeFollowers(endpoint.id)]);
     ctx.body = { success: true };
   });
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { uuid } from '../http/validate.ts';
 import { answers } from './answer-schemas.ts';
-import type { Operation } from './operation.ts';
+import type { MediaType, Operation } from './operation.ts';
 import { OPERATIONS } from './operations.ts';
 import { alias } from './schemas.ts';
 
@@ -56,13 +56,18 @@ function describeOperation({ path, method, summary, guarded, body, query, answer
 
 function describeAnswer(status: number, answer: Operation['answers'][number]): object {
   const description = DESCRIPTIONS[status] ?? 'Done';
-  if (answer === 'application/octet-stream' || answer === 'application/json' || answer === 'text/javascript')
-    return { description, content: { [answer]: {} } };
+  if (answer === 'nothing') return { description };
+  if (isMediaType(answer)) return { description, content: { [answer]: {} } };
   const schema = typeof answer === 'string' ? { $ref: `#/components/schemas/${answer}` } : jsonSchema(answer, 'output');
   return { description, content: { 'application/json': { schema } } };
 }
 
+function isMediaType(answer: Operation['answers'][number]): answer is MediaType {
+  return typeof answer === 'string' && answer.includes('/');
+}
+
 const DESCRIPTIONS: Record<number, string> = {
+  204: 'Nothing came in time',
   400: 'The input is wrong; `error` names the field',
   401: 'No valid token',
   403: 'Not in the plan, or the plan is not known',

@@ -3,6 +3,9 @@ import type { answers } from './answer-schemas.ts';
 
 export type AnswerName = keyof typeof answers;
 
+/** Of answers that no schema describes. */
+export type MediaType = 'application/octet-stream' | 'application/json' | 'text/event-stream' | 'text/javascript';
+
 /** A route of the interface, as `/openapi.json` describes it. */
 export interface Operation {
   path: string;
@@ -11,8 +14,8 @@ export interface Operation {
   guarded: boolean;
   body?: { schema: z.ZodType; required: boolean; example: unknown };
   query?: z.ZodObject;
-  /** By status: the name of a schema, a schema, or a media type. */
-  answers: Record<number, AnswerName | z.ZodType | 'application/octet-stream' | 'application/json' | 'text/javascript'>;
+  /** By status: the name of a schema, a schema, a media type, or `nothing` for an answer without a body. */
+  answers: Record<number, AnswerName | z.ZodType | MediaType | 'nothing'>;
 }
 
 /** Answers that every guarded route may give, and those of a route that takes a body. */

@@ -1,4 +1,5 @@
 import { endpointList, requestList } from './answer-schemas.ts';
+import { FOLLOW_OPERATIONS } from './follow-operations.ts';
 import { LISTEN_OPERATION } from './listen-file.ts';
 import { bodyErrors, guardedErrors, type Operation } from './operation.ts';
 import {
@@ -6,6 +7,7 @@ import {
   createEndpointBody,
   endpointPageQuery,
   pageQuery,
+  rawQuery,
   verifySignatureBody,
   verifyStoredBody,
 } from './schemas.ts';
@@ -74,12 +76,14 @@ export const OPERATIONS: Operation[] = [
     query: pageQuery,
     answers: { 200: requestList, 400: 'Error', 404: 'Error', ...guardedErrors },
   },
+  ...FOLLOW_OPERATIONS,
   {
     path: '/api/requests/{id}',
     method: 'get',
     summary: 'One entry',
     guarded: true,
-    answers: { 200: 'LogEntry', 404: 'Error', ...guardedErrors },
+    query: rawQuery,
+    answers: { 200: 'LogEntry', 400: 'Error', 404: 'Error', ...guardedErrors },
   },
   {
     path: '/api/requests/{id}/body',

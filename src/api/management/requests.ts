@@ -22,7 +22,7 @@ import { jsonBody } from '../http/json-body.ts';
 import type { Database } from '../../store/database.ts';
 import { validate } from '../http/validate.ts';
 import type { InFlight } from './in-flight.ts';
-import { batchDeleteBody, pageQuery } from './schemas.ts';
+import { batchDeleteBody, pageQuery, rawQuery } from './schemas.ts';
 
 /** Longer bodies are cut in lists; the detail route has them whole. */
 const LIST_MAX_BODY_BYTES = 256 * 1024;
@@ -49,7 +49,7 @@ export function requestRoutes(router: Router, options: RequestRouteOptions): voi
     const reader = readerOf(ctx);
     const endpointId = ctx.params['id'] ?? '';
     if (!isUuid(endpointId)) throw notFound();
-    const { limit, offset, before } = validate(pageQuery, ctx.query);
+    const { limit, offset, before, raw } = validate(pageQuery, ctx.query);
     await inFlight.settleForRead(ctx);
     const endpoint = await findEndpoint(db.knex, reader.userId, endpointId);
     if (endpoint === undefined) throw notFound();
@@ -68,11 +68,12 @@ export function requestRoutes(router: Router, options: RequestRouteOptions): voi
       maxBody,
     );
     const total = endpoint.storedCount - (await countHidden(db.knex, reader, endpointId));
-    answerEntries(ctx, 'requests', rows, { total, limit, offset });
+    answerEntries(ctx, rows, { total, limit, offset }, raw);
   });
 
   router.get('/api/requests/:id', async (ctx) => {
-    answerEntry(ctx, await findOwnedRequest(ctx, options));
+    const { raw } = validate(rawQuery, ctx.query);
+    answerEntry(ctx, await findOwnedRequest(ctx, options), raw);
   });
 
   router.get('/api/requests/:id/body', async (ctx) => {
@@ -114,8 +115,9 @@ export function requestRoutes(router: Router, options: RequestRouteOptions): voi
  */
 export async function findOwnedRequest(
   ctx: Context & { params: Record<string, string> },
-  { db, inFlight, answers }: EntryOptions,
+  options: EntryOptions,
 ): Promise<StoredRequest> {
+  const { db, inFlight } = options;
   const id = ctx.params['id'] ?? '';
   if (!isUuid(id)) throw notFound();
   const reader = readerOf(ctx);
@@ -124,13 +126,25 @@ export async function findOwnedRequest(
     await inFlight.settleForRead(ctx);
     found = await findRequest(db.knex, reader, id, LIST_MAX_BODY_BYTES);
   }
-  if (found === undefined) throw notFound();
+  const whole = found && (await withWholeBody(ctx, found, options));
+  if (whole === undefined) throw notFound();
+  return whole;
+}
+
+/**
+ * An entry of the caller with its whole body, which is read where it is longer than 256 KiB; its bytes are reserved in the budget for answers. Undefined when it was deleted meanwhile.
+ * @throws HttpError 503 when there is no memory for its body
+ */
+export async function withWholeBody(
+  ctx: Context,
+  found: StoredRequest,
+  { db, answers }: Pick<EntryOptions, 'db' | 'answers'>,
+): Promise<StoredRequest | undefined> {
   const headerBytes = found.rawHeaders.reduce((sum, text) => sum + text.length, 0);
   reserve(ctx, answers, ENTRY_BYTES + headerBytes + found.target.length + found.size);
   if (found.size <= LIST_MAX_BODY_BYTES) return found;
-  const body = await findBody(db.knex, reader, id);
-  if (body === undefined) throw notFound();
-  return { ...found, body };
+  const body = await findBody(db.knex, readerOf(ctx), found.id);
+  return body && { ...found, body };
 }
 
 /** The length at which the bodies of a page are cut, so that together they stay within the page's limit. */
@@ -145,7 +159,7 @@ function bodyLimit(entries: PageEntry[]): number {
   return LIST_MAX_BODY_BYTES;
 }
 
-function readerOf(ctx: Context): Reader {
+export function readerOf(ctx: Context): Reader {
   const { userId, plan } = principal(ctx);
   return { userId, since: retentionCutoff(plan.retentionDays, Date.now()) };
 }

@@ -54,6 +54,12 @@ const wholeNumber = z
   .transform(Number);
 const MAX_WHOLE_NUMBER = 999_999_999_999_999;
 
+/** A whole number that is refused beyond `max`. */
+export const wholeNumberUpTo = (max: number) => wholeNumber.pipe(z.int().min(0).max(max, `must be ${max} or less`));
+
+/** The number of an entry in its endpoint's sequence; 0 is before the first one. */
+export const seq = wholeNumberUpTo(MAX_WHOLE_NUMBER);
+
 const limitUpTo = (max: number, byDefault: number) =>
   wholeNumber
     .pipe(
@@ -66,10 +72,25 @@ const limitUpTo = (max: number, byDefault: number) =>
     .default(byDefault)
     .meta({ description: `More than ${max} is read as ${max}` });
 
-const offset = wholeNumber.pipe(z.int().min(0).max(MAX_WHOLE_NUMBER)).default(0);
+const offset = wholeNumberUpTo(MAX_WHOLE_NUMBER).default(0);
+
+/** A query that adds `target` and `raw_headers` to entries. */
+export const rawQuery = z.object({
+  raw: z
+    .enum(['true', 'false'], 'must be true or false')
+    .default('false')
+    .transform((text) => text === 'true')
+    .pipe(z.boolean())
+    .meta({ description: 'Adds target and raw_headers to each entry' }),
+});
 
 /** Query of `GET /api/endpoints/:id/requests`; a `limit` over 200 is clamped. Other names are ignored. */
-export const pageQuery = z.object({ limit: limitUpTo(MAX_LIMIT, 50), offset, before: uuid.optional() });
+export const pageQuery = z.object({
+  limit: limitUpTo(MAX_LIMIT, 50),
+  offset,
+  before: uuid.optional(),
+  ...rawQuery.shape,
+});
 
 /** Query of `GET /api/endpoints`, likewise; the default is a full page. */
 export const endpointPageQuery = z.object({
