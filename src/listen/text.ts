@@ -18,15 +18,11 @@ export function brief(text: string, most = 200): string {
   return printable(text.length > most ? `${text.slice(0, most)}…` : text);
 }
 
-/** What an error says, with the cause that `fetch` hides behind "fetch failed". */
+/** The first line of what an error says, or of the cause that `fetch` hides behind "fetch failed". */
 export function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
+  if (!(error instanceof Error)) return brief(String(error));
   const cause = error.cause instanceof Error ? error.cause : error;
-  // Node tries all addresses of a name, and has their errors together in one without a message.
-  return brief(cause.message || codeOf(cause) || cause.name);
-}
-
-export function codeOf(error: unknown): string {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' ? code : '';
+  const [line = ''] = cause.message.split('\n');
+  // Where all addresses of a name failed, there is only a code.
+  return brief(line || ('code' in cause ? String(cause.code) : cause.name));
 }
