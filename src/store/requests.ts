@@ -103,29 +103,6 @@ export async function listRequestsAfter(
 }
 
 /**
- * The bytes that `listRequestsAfter` would read of each entry with the same arguments: of target, headers, and the body
- * where it is not left out.
- */
-export async function measureAfter(
-  db: Knex,
-  reader: Reader,
-  endpointId: string,
-  after: number,
-  limit: number,
-  maxBody: number,
-): Promise<number[]> {
-  const rows = await readable(db, reader)
-    .andWhere('requests.endpoint_id', idToBytes(endpointId))
-    .andWhere('requests.seq', '>', after)
-    .orderBy('requests.seq')
-    .limit(limit)
-    .select<{ bytes: number }[]>(
-      db.raw('OCTET_LENGTH(target) + OCTET_LENGTH(raw_headers) + IF(size > ?, 0, size) AS bytes', [maxBody]),
-    );
-  return rows.map(({ bytes }) => bytes);
-}
-
-/**
  * One of a user's entries; undefined when it is unknown, past retention or another user's. A body of more than
  * `maxBody` bytes is left out: `findBody` reads it.
  */

@@ -9,6 +9,7 @@ import { validate } from '../http/validate.ts';
 import { openEventStream, type EventStream } from './event-stream.ts';
 import { feed } from './feed.ts';
 import { endpointIdOf, watchClient } from './follower.ts';
+import { filterOf } from './filter-query.ts';
 import { eventsHeaders, eventsQuery } from './follow-operations.ts';
 import type { Look } from './look.ts';
 import type { Places } from './places.ts';
@@ -39,7 +40,9 @@ export function eventsRoute(router: Router, options: EventsOptions): void {
 
   router.get('/api/endpoints/:id/events', async (ctx) => {
     const endpointId = endpointIdOf(ctx);
-    const after = startOf(ctx);
+    const query = validate(eventsQuery, ctx.query);
+    const { 'last-event-id': lastId } = validate(eventsHeaders, ctx.headers);
+    const filter = filterOf(query);
     const ending = createEnding();
     let leave = (): void => {};
     let stream: EventStream | undefined;
@@ -54,13 +57,14 @@ export function eventsRoute(router: Router, options: EventsOptions): void {
     leave = streams.take(principal(ctx).userId);
     const following = await wakeUps.follow(endpointId, ending.signal);
     const lookAfter = (position: number, limit: number) =>
-      look({ endpointId, reader: readerOf(ctx), after: position, limit });
+      look({ endpointId, reader: readerOf(ctx), filter, after: position, limit });
     try {
       // Looks at no entry.
       const { requestCount: committed } = (await lookAfter(Number.MAX_SAFE_INTEGER, 1)).endpoint;
       stream = openEventStream(ctx);
       const { signal } = ending;
-      const feeding = { stream, following, look: lookAfter, from: after ?? committed, committed, signal };
+      const from = lastId ?? query.after ?? committed;
+      const feeding = { stream, following, look: lookAfter, from, committed, raw: query.raw, signal };
       void run(ctx, ending, stream, () => feed({ ...options, ...feeding })).finally(() => following.leave());
     } catch (error) {
       following.leave();
@@ -116,11 +120,4 @@ function createEnding(): Ending {
     },
     reason: () => first ?? 'interrupted',
   };
-}
-
-/** Where a client that connects again begins, or a new one; undefined = at the end. */
-function startOf(ctx: Context): number | undefined {
-  const { after } = validate(eventsQuery, ctx.query);
-  const { 'last-event-id': last } = validate(eventsHeaders, ctx.headers);
-  return last ?? after;
 }

@@ -5,7 +5,7 @@ import { createTurns } from '../../turns.ts';
 import type { EventStream } from './event-stream.ts';
 import type { Found } from './look.ts';
 
-/** Stored entries that one stream sends before it ends with `more`. */
+/** Stored entries that one stream sends at most before it ends with `more`. */
 const REPLAY_MAX = 1_000;
 
 /** Proxies close connections on which nothing comes, usually after 60 s. */
@@ -21,6 +21,8 @@ export interface FeedOptions {
   from: number;
   /** The last `seq` at the beginning; what comes later is live. */
   committed: number;
+  /** With `target` and `raw_headers`. */
+  raw: boolean;
   signal: AbortSignal;
   pingMs?: number;
 }
@@ -30,7 +32,7 @@ export interface FeedOptions {
  * wake-up only says when, so none is missed, repeated or overtaken. The result says why it ended otherwise.
  */
 export async function feed(options: FeedOptions): Promise<'more' | 'too_slow' | undefined> {
-  const { stream, following, committed, signal, pingMs = PING_MS } = options;
+  const { stream, following, committed, raw, signal, pingMs = PING_MS } = options;
   const turn = createTurns();
   let position = options.from;
   let told = -1;
@@ -53,7 +55,7 @@ export async function feed(options: FeedOptions): Promise<'more' | 'too_slow' | 
     for (const request of requests) {
       await turn();
       if (!(await stream.caughtUp(signal))) return false;
-      stream.send({ event: REQUEST_EVENT, id: request.seq, data: presentRequest(request) });
+      stream.send({ event: REQUEST_EVENT, id: request.seq, data: presentRequest(request, raw) });
       position = told = request.seq;
       sent += 1;
     }
@@ -66,9 +68,11 @@ export async function feed(options: FeedOptions): Promise<'more' | 'too_slow' | 
       const found = await options.look(position, replaying ? Math.min(PAGE, REPLAY_MAX - sent) : PAGE);
       if (!(await sendAll(found))) return 'too_slow';
       ({ last: position, done } = found);
-      if (sent < REPLAY_MAX || position >= committed) continue;
-      tell('more');
-      return 'more';
+      // A stream that connects again looks no further back than one scan and `REPLAY_MAX` entries each time.
+      if (replaying && position < committed && (found.stopped || sent >= REPLAY_MAX)) {
+        tell('more');
+        return 'more';
+      }
     }
     return undefined;
   }

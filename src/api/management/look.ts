@@ -1,37 +1,43 @@
-import pLimit from 'p-limit';
 import { withDeadline } from '../../deadline.ts';
 import type { StoredRequest } from '../../domain/captured-request.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
+import type { Filter } from '../../domain/filter.ts';
 import { EVENT_MAX_BODY_BYTES } from '../../domain/live-event.ts';
 import type { Database } from '../../store/database.ts';
 import { findEndpoint } from '../../store/endpoints.ts';
-import { listRequestsAfter, measureAfter, type Reader } from '../../store/requests.ts';
+import { scanForward } from '../../store/find.ts';
+import { readPage, type Reader } from '../../store/requests.ts';
 import { notFound } from '../http/errors.ts';
+import { createFairLimit } from './fair-limit.ts';
 
 /** A database that hangs (and does not refuse) would keep a wait or a stream without end. */
-const QUERY_DEADLINE_MS = 5_000;
-
-/** Bytes of target, headers and bodies that one look reads; a single larger entry is read, too. */
-const PAGE_MAX_BYTES = 512 * 1024;
+const LOOK_DEADLINE_MS = 5_000;
 
 /** Looks of one process at the same time: each has a page in memory, and a connection of the pool that all share. */
 const LOOKS_AT_ONCE = 4;
+const LOOKS_OF_USER = 2;
+
+/** Bytes of headers and bodies that one look reads; a single larger entry is read, too. */
+const PAGE_MAX_BYTES = 512 * 1024;
 
 export interface LookOptions {
   endpointId: string;
   reader: Reader;
+  filter: Filter;
   /** The `seq` to look beyond. */
   after: number;
   limit: number;
 }
 
 export interface Found {
-  /** In the order of `seq`; bodies over 256 KiB are left out. */
+  /** Those that match, in the order of `seq`; bodies over 256 KiB are left out. */
   requests: StoredRequest[];
   /** The `seq` up to which everything was looked at. */
   last: number;
   /** Whether nothing was left to look at. */
   done: boolean;
+  /** Whether the look ended at a bound of one scan, without the entries that were asked for. */
+  stopped: boolean;
   endpoint: Endpoint;
 }
 
@@ -39,28 +45,51 @@ export interface Found {
 export type Look = (options: LookOptions) => Promise<Found>;
 
 export function createLook(db: Database): Look {
-  const limitLooks = pLimit(LOOKS_AT_ONCE);
-  return (options) => limitLooks(() => withDeadline(QUERY_DEADLINE_MS, look(db, options)));
+  const limit = createFairLimit({ ofUser: LOOKS_OF_USER, ofAll: LOOKS_AT_ONCE });
+  return (options) => limit(options.reader.userId, () => withDeadline(LOOK_DEADLINE_MS, look(db, options)));
 }
 
-async function look(db: Database, { endpointId, reader, after, limit }: LookOptions): Promise<Found> {
+async function look(db: Database, { endpointId, reader, filter, after, limit }: LookOptions): Promise<Found> {
   const endpoint = await findEndpoint(db.knex, reader.userId, endpointId);
   if (endpoint === undefined) throw notFound();
   // Read before the entries: up to here they are committed.
   const { requestCount: committed } = endpoint;
-  if (committed <= after) return { requests: [], last: after, done: true, endpoint };
-  const sizes = await measureAfter(db.knex, reader, endpointId, after, limit, EVENT_MAX_BODY_BYTES);
-  const fitting = countFitting(sizes);
-  const requests =
-    fitting === 0 ? [] : await listRequestsAfter(db.knex, reader, endpointId, after, fitting, EVENT_MAX_BODY_BYTES);
-  const done = sizes.length < limit && fitting === sizes.length;
-  const last = requests.at(-1)?.seq ?? after;
-  return { requests, last: done ? Math.max(last, committed) : last, done, endpoint };
+  if (committed <= after) return { requests: [], last: after, done: true, stopped: false, endpoint };
+  const scan = await scanForward(db, reader, endpointId, filter, { after, limit, maxBody: 0 });
+  const fitting = scan.requests.slice(0, countFitting(scan.requests));
+  const requests = await readWhole(db, reader, fitting);
+  const stopped = !scan.done && scan.requests.length < limit;
+  const cut = fitting.at(-1);
+  if (cut !== undefined && fitting.length < scan.requests.length)
+    return { requests, last: cut.seq, done: false, stopped: false, endpoint };
+  const last = scan.done ? Math.max(scan.last, committed) : scan.last;
+  return { requests, last, done: scan.done, stopped, endpoint };
+}
+
+/** The same entries with their bodies; without those that were deleted meanwhile. */
+async function readWhole(db: Database, reader: Reader, found: StoredRequest[]): Promise<StoredRequest[]> {
+  const [short, long] = [found.filter(isShort), found.filter((request) => !isShort(request))];
+  const read = await readPage(
+    db.knex,
+    reader,
+    short.map(({ id }) => id),
+    EVENT_MAX_BODY_BYTES,
+  );
+  return [...read, ...long].toSorted((a, b) => a.seq - b.seq);
+}
+
+function isShort({ size }: StoredRequest): boolean {
+  return size <= EVENT_MAX_BODY_BYTES;
 }
 
 /** How many entries fit into a page: at least one, if there is any. */
-function countFitting(sizes: readonly number[]): number {
+function countFitting(requests: readonly StoredRequest[]): number {
   let left = PAGE_MAX_BYTES;
-  const beyond = sizes.findIndex((size) => (left -= size) < 0);
-  return beyond === -1 ? sizes.length : Math.max(1, beyond);
+  const beyond = requests.findIndex((request) => (left -= bytesOf(request)) < 0);
+  return beyond === -1 ? requests.length : Math.max(1, beyond);
+}
+
+function bytesOf(request: StoredRequest): number {
+  const body = isShort(request) ? request.size : 0;
+  return request.rawHeaders.reduce((sum, part) => sum + part.length, request.target.length + body);
 }

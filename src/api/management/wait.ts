@@ -7,6 +7,7 @@ import { httpError } from '../http/errors.ts';
 import { validate } from '../http/validate.ts';
 import { answerEntry } from './answers.ts';
 import { endpointIdOf, watchClient } from './follower.ts';
+import { filterOf } from './filter-query.ts';
 import { waitQuery, type WaitQuery } from './follow-operations.ts';
 import type { Found, Look } from './look.ts';
 import type { Places } from './places.ts';
@@ -56,10 +57,10 @@ export function waitRoute(router: Router, options: WaitOptions): void {
         const isLast = over.signal.aborted;
         // A 204 says that nothing was there, not even a capture that is acknowledged and not stored yet.
         if (isLast && !stopping.aborted) await inFlight.settleForRead(ctx);
-        const found = await look({ endpointId, reader: readerOf(ctx), after, limit: 1 });
+        const found = await look({ endpointId, reader: readerOf(ctx), filter: filterOf(query), after, limit: 1 });
         after = found.last;
-        if (await answerFirst(ctx, found)) return;
-        if (isLast || !found.done) return answerNothing(ctx, found);
+        if (await answerFirst(ctx, found, query.raw)) return;
+        if (isLast || found.stopped) return answerNothing(ctx, found);
         if (hasExpired(found)) over.abort();
       }
     } finally {
@@ -68,17 +69,17 @@ export function waitRoute(router: Router, options: WaitOptions): void {
   }
 
   /** Returns false when nothing was found, or was deleted meanwhile. */
-  async function answerFirst(ctx: Context, { requests: [first] }: Found): Promise<boolean> {
+  async function answerFirst(ctx: Context, { requests: [first] }: Found, raw: boolean): Promise<boolean> {
     const entry = first && (await withWholeBody(ctx, first, options));
     if (entry === undefined) return false;
     ctx.set(NEXT_AFTER_HEADER, String(entry.seq));
-    answerEntry(ctx, entry);
+    answerEntry(ctx, entry, raw);
     return true;
   }
 }
 
 function answerNothing(ctx: Context, found: Found): void {
-  if (found.done && hasExpired(found)) throw httpError(410, 'The endpoint has expired, so nothing comes any more');
+  if (!found.stopped && hasExpired(found)) throw httpError(410, 'The endpoint has expired, so nothing comes any more');
   ctx.set(NEXT_AFTER_HEADER, String(found.last));
   ctx.status = 204;
 }
