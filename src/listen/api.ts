@@ -67,15 +67,21 @@ export function createBackoff(): { wait(error: unknown, signal: AbortSignal): Pr
   let failures = 0;
   return {
     async wait(error, signal) {
-      const step = RECONNECT_MS[Math.min(failures, RECONNECT_MS.length - 1)] as number;
-      failures += 1;
       const asked = error instanceof ApiBusy ? error.retryAfterMs : 0;
-      await sleep(Math.max(step, asked) * (1 - JITTER + 2 * JITTER * Math.random()), undefined, { signal });
+      const delay = reconnectDelay(failures, asked, Math.random());
+      failures += 1;
+      await sleep(delay, undefined, { signal });
     },
     reset() {
       failures = 0;
     },
   };
+}
+
+/** Varied, so that the listeners of a restarted process do not all come back at once; `random` is from 0 to 1. */
+export function reconnectDelay(failures: number, asked: number, random: number): number {
+  const step = RECONNECT_MS[Math.min(failures, RECONNECT_MS.length - 1)] as number;
+  return Math.max(step, asked) * (1 - JITTER + 2 * JITTER * random);
 }
 
 async function readJson(response: Response): Promise<unknown> {

@@ -1,5 +1,5 @@
-import { request as requestHttp, type ClientRequest, type RequestOptions } from 'node:http';
-import { request as requestHttps } from 'node:https';
+import { Agent as HttpAgent, request as requestHttp, type ClientRequest, type RequestOptions } from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import { pipeline } from 'node:stream';
 import { callApi } from './api.ts';
 import { forwardedHeaders, forwardedPath } from './forwarded.ts';
@@ -27,6 +27,10 @@ const MAX_ANSWER_BYTES = 64 * 1024;
 export function forward(delivery: Delivery, { options, cutting }: Session): Promise<Attempt> {
   const { target, keepPath, timeoutMs } = options;
   return new Promise((resolve) => {
+    const isTls = target.protocol === 'https:';
+    // A connection of its own: one that is used again may close just then. But the server is told that it is kept: it
+    // would close one that is not at once after an answer, and cut off a body that it has not read, with the answer.
+    const agent = new (isTls ? HttpsAgent : HttpAgent)({ keepAlive: true });
     let bodyError: { error: unknown } | undefined;
     let connected = false;
     const ended = new AbortController();
@@ -36,6 +40,7 @@ export function forward(delivery: Delivery, { options, cutting }: Session): Prom
       clearTimeout(timer);
       resolve(attempt);
       ended.abort();
+      agent.destroy();
     };
     const fail = (error: unknown): void => {
       if (bodyError !== undefined) end({ kind: 'bodiless', ...bodyError });
@@ -44,21 +49,18 @@ export function forward(delivery: Delivery, { options, cutting }: Session): Prom
 
     let sent: ClientRequest;
     try {
-      sent = (target.protocol === 'https:' ? requestHttps : requestHttp)(target, {
+      sent = (isTls ? requestHttps : requestHttp)(target, {
         method: delivery.method,
         path: forwardedPath(delivery.target, target, keepPath),
         headers: forwardedHeaders(delivery, target.host, options.headers),
-        // A connection of its own: one that is kept may close just when it is used again.
-        agent: false,
+        agent,
         signal,
       } as RequestOptions);
     } catch (error) {
       return end({ kind: 'refused', why: describe(error) });
     }
     sent.on('error', fail);
-    sent.on('socket', (socket) =>
-      socket.once(target.protocol === 'https:' ? 'secureConnect' : 'connect', () => (connected = true)),
-    );
+    sent.on('socket', (socket) => socket.once(isTls ? 'secureConnect' : 'connect', () => (connected = true)));
     sent.on('response', (response) => {
       const answered = (): void => end({ kind: 'answered', status: response.statusCode ?? 0 });
       let size = 0;

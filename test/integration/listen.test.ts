@@ -1,5 +1,8 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
@@ -155,6 +158,19 @@ test('bodies over 256 KiB come whole, text and noise', async () => {
     const arrival = local.arrivals.find((one) => one.header('x-size') === String(body.length));
     expect([arrival?.header('content-length'), arrival?.body.equals(body)]).toEqual([String(body.length), true]);
   }
+});
+
+test('an answer that comes before the server has read the body counts', async () => {
+  const early = createServer((_req, res) => void res.writeHead(413).end());
+  early.listen(0, '127.0.0.1');
+  await once(early, 'listening');
+  closing(early, (server) => void server.close());
+  for (let i = 0; i < 5; i += 1) await captureOne(url, endpointId, { body: randomBytes(5_000_000) });
+  const { port } = early.address() as AddressInfo;
+  const listener = listen([String(port), '--after', '0', '--once', '5', '--json']);
+  expect(await listener.exit).toBe(0);
+  const results = listener.lines().map((line) => JSON.parse(line) as { status: number; attempts: number });
+  expect(results.map(({ status, attempts }) => [status, attempts])).toEqual(Array(5).fill([413, 1]));
 });
 
 test('--after says where to begin, and the end where to go on [Listen: position]', async () => {
@@ -328,6 +344,27 @@ test('Ctrl-C lets open requests end, and an unfinished --once is 130 [Listen: Ct
   expect(await listener.exit).toBe(130);
   expect(listener.lines()).toEqual([expect.stringMatching(/^1 POST \/ → 200/)]);
   expect(listener.said()).toContain('--after 1');
+});
+
+test('a second Ctrl-C ends it at once', async () => {
+  const local = await localServer(() => {});
+  await captureOne(url, endpointId);
+  const listener = listen([String(local.port), '--after', '0', '--timeout', '3600']);
+  await eventually(() => local.arrivals.length === 1);
+  listener.child.kill('SIGINT');
+  // A first one alone is 0, after some time for the open request.
+  await eventually(() => listener.child.exitCode !== null || !listener.child.kill('SIGINT'));
+  expect(await listener.exit).toBe(130);
+});
+
+test('it ends when nobody reads its lines any more, as in `| head -1`', async () => {
+  const local = await localServer();
+  await captureOne(url, endpointId);
+  const listener = listen([String(local.port), '--after', '0']);
+  await eventually(() => listener.lines().length === 1);
+  listener.child.stdout?.destroy();
+  await captureOne(url, endpointId);
+  expect(await listener.exit).toBe(0);
 });
 
 test('what has no result is before the position that Ctrl-C tells', async () => {

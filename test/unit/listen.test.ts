@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { LISTEN_MODULES } from '../../src/api/management/listen-file.ts';
+import { reconnectDelay } from '../../src/listen/api.ts';
 import { createEventParser, MAX_EVENT_LENGTH, type StreamEvent } from '../../src/listen/event-stream.ts';
 import { forwardedHeaders, forwardedPath } from '../../src/listen/forwarded.ts';
 import { readOptions } from '../../src/listen/options.ts';
@@ -202,14 +203,24 @@ test('text of senders cannot control a terminal, and JSON keeps its meaning', ()
   const shown = printable(hostile);
   expect(shown).toMatch(/^[\u0020-\u007eé😀]+$/u);
   expect(shown).toContain('\\u001b]0;title\\u0007\\u000d\\u000a\\u009b31m\\u202eabc');
+  const unprintable = /[\p{C}\p{Zl}\p{Zp}]/u;
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       const json = printable(JSON.stringify({ text }));
       expect(JSON.parse(json)).toEqual({ text });
-      expect(json).not.toMatch(/[\p{C}\p{Zl}\p{Zp}]/u);
+      expect(unprintable.test(json)).toBe(false);
     }),
   );
   expect(brief('x'.repeat(300))).toBe(`${'x'.repeat(200)}…`);
+});
+
+test('attempts to connect again are spread out, up to ten seconds or what the server asks for', () => {
+  expect([0, 1, 2, 3, 4, 5, 100].map((failures) => reconnectDelay(failures, 0, 0.5))).toEqual([
+    0, 1_000, 2_000, 5_000, 10_000, 10_000, 10_000,
+  ]);
+  expect([reconnectDelay(1, 0, 0), Math.round(reconnectDelay(1, 0, 1)), reconnectDelay(0, 30_000, 0.5)]).toEqual([
+    800, 1_200, 30_000,
+  ]);
 });
 
 test('the single file has every module of src/listen', () => {
