@@ -1,13 +1,17 @@
+import { execFileSync } from 'node:child_process';
 import { createHmac, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { idToBytes } from '../../src/domain/ids.ts';
 import { verifySignature } from '../../src/domain/signature/verify.ts';
+import { USAGE } from '../../src/listen/options.ts';
+import { makeAuthority, NO_OPENSSL } from '../support/certificates.ts';
 import { captureOne, client, mintToken, send, type Client } from '../support/client.ts';
 import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { startListener, startLocalServer, type Listener, type LocalServer } from '../support/listener.ts';
@@ -141,6 +145,33 @@ test.each<[string, () => Promise<[string, ...string[]]>]>([
     secret: SECRET,
   };
   expect((await verifySignature('stripe', input, Date.now())).valid).toBe(true);
+});
+
+test('a build gives out the same command', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hookbay-build-'));
+  closing(folder, (path) => rmSync(path, { recursive: true }));
+  const tsc = ['node_modules/.bin/tsc', '--project', 'tsconfig.build.json', '--outDir', folder];
+  execFileSync(process.execPath, tsc, { stdio: 'inherit' });
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  const built = join(folder, 'src/api/management/listen-file.js');
+  const print = `import('${built}').then((file) => process.stdout.write(file.joinListenModules()))`;
+  writeFileSync(join(folder, 'listen.mjs'), execFileSync(process.execPath, ['-e', print]));
+  const help = execFileSync(otherNode(), [join(folder, 'listen.mjs'), '--help'], { encoding: 'utf8' });
+  expect(help).toBe(`${USAGE}\n`);
+});
+
+test.skipIf(NO_OPENSSL)('a local server with TLS is checked as Node does it', async () => {
+  const authority = makeAuthority();
+  const secure = createSecureServer(authority.issue('DNS:localhost'), (_req, res) => void res.end());
+  secure.listen(0, '127.0.0.1');
+  await once(secure, 'listening');
+  closing(secure, (server) => void server.close());
+  await captureOne(url, endpointId);
+  const args = [`https://localhost:${(secure.address() as AddressInfo).port}`, '--after', '0', '--once', '1'];
+  const doubting = listen(args);
+  await eventually(() => /cannot be reached \(unable to verify/.test(doubting.said()));
+  expect(doubting.lines()).toEqual([]);
+  expect(await listen(args, { HOOKBAY_TOKEN: token, NODE_EXTRA_CA_CERTS: authority.path }).exit).toBe(0);
 });
 
 test('bodies over 256 KiB come whole, text and noise', async () => {

@@ -44,7 +44,7 @@ export function listenFileRoute(router: Router): void {
 }
 
 /** The modules one after the other; they have no name twice, which would be a syntax error. */
-function joinListenModules(): string {
+export function joinListenModules(): string {
   const imports = new Map<string, Set<string>>();
   const parts = LISTEN_MODULES.map((name) =>
     readModule(name)
@@ -54,7 +54,7 @@ function joinListenModules(): string {
         if (from.startsWith('node:')) imports.set(from, known);
         return '';
       })
-      .replaceAll(/^export /gm, ''),
+      .replaceAll(/^export (?:\{\};\n)?/gm, ''),
   );
   const heads = [...imports].map(([from, names]) => `import { ${[...names].join(', ')} } from '${from}';\n`);
   return [ABOUT, heads.join(''), ...parts, START].join('\n');
