@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Koa from 'koa';
 import { expect, test } from 'vitest';
 import { createHttpServer } from '../../src/api/http/server.ts';
+import { isTooSlow } from '../../src/api/http/slow-readers.ts';
 import { listen } from '../../src/ops/listen.ts';
 import { send } from '../support/client.ts';
 import { closing, eventually } from '../support/environment.ts';
@@ -45,4 +46,11 @@ test('a reader that reads nothing is cut; one that keeps the pace, and one that 
   await Promise.all([read('/stuck', Infinity), read('/steady', 1), send(`http://127.0.0.1:${port}/late`)]);
   await eventually(() => ends.length === 3);
   expect(ends.toSorted()).toEqual(['/late read', '/steady read', '/stuck cut']);
+});
+
+test('a reader of a stream who takes what waited is not slow, even if something new waits at each check', () => {
+  const first = { sent: 1_000, written: 1_500 };
+  expect(isTooSlow(first, { sent: 1_500, written: 1_900 }, 100_000)).toBe(false);
+  expect(isTooSlow(first, { sent: 1_499, written: 1_900 }, 100_000)).toBe(true);
+  expect(isTooSlow(first, { sent: 101_000, written: 900_000 }, 100_000)).toBe(false);
 });

@@ -32,40 +32,43 @@ export interface EventSourceClient {
 export function openEvents(
   url: string,
   token: string,
-  { headers = {} }: { headers?: Record<string, string> } = {},
+  { headers = {}, onEntry = () => {} }: { headers?: Record<string, string>; onEntry?: (entry: LogEntry) => void } = {},
 ): Promise<EventSourceClient> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { agent: false, headers: { Authorization: `Bearer ${token}`, ...headers } });
     sent.on('error', reject);
-    sent.on('response', (response) => resolve(reading(response, () => sent.destroy())));
+    sent.on('response', (response) => resolve(reading(response, () => sent.destroy(), onEntry)));
     sent.end();
   });
 }
 
-function reading(response: IncomingMessage, close: () => void): EventSourceClient {
+function reading(response: IncomingMessage, close: () => void, onEntry: (entry: LogEntry) => void): EventSourceClient {
   const events: SentEvent[] = [];
-  let text = '';
-  let parsed = 0;
+  const entries: LogEntry[] = [];
+  const texts: string[] = [];
+  let rest = '';
   let over = false;
   response.setEncoding('utf8');
   response.on('data', (chunk: string) => {
-    text += chunk;
-    for (let end = text.indexOf('\n\n', parsed); end >= 0; end = text.indexOf('\n\n', parsed)) {
-      const event = parseEvent(text.slice(parsed, end));
-      if (event !== undefined) events.push(event);
-      parsed = end + 2;
+    texts.push(chunk);
+    const whole = (rest + chunk).split('\n\n');
+    rest = whole.pop() ?? '';
+    for (const event of whole.flatMap((lines) => parseEvent(lines) ?? [])) {
+      events.push(event);
+      if (event.event !== 'request') continue;
+      const entry = JSON.parse(event.data) as LogEntry;
+      entries.push(entry);
+      onEntry(entry);
     }
   });
   for (const name of ['close', 'error', 'end']) response.on(name, () => (over = true));
-  const entries = (): LogEntry[] =>
-    events.filter(({ event }) => event === 'request').map(({ data }) => JSON.parse(data) as LogEntry);
   return {
     status: response.statusCode ?? 0,
     headers: response.headers,
     events,
-    text: () => text,
-    entries,
-    seqs: () => entries().map(({ seq }) => seq),
+    text: () => texts.join(''),
+    entries: () => entries,
+    seqs: () => entries.map(({ seq }) => seq),
     lastId: () => events.findLast(({ id }) => id !== undefined)?.id,
     endReason() {
       const last = events.at(-1);

@@ -13,24 +13,38 @@ export function watchReaders(
   answers: Iterable<ServerResponse>,
   { windowMs, windowBytes } = READING_PACE,
 ): { stop(): void } {
-  /** Bytes sent to each slow reader at the last check. */
-  let slow = new Map<ServerResponse, number>();
+  /** Readers for whom something waited at the last check. */
+  let waiting = new Map<ServerResponse, Progress>();
 
   function check(): void {
-    const stillSlow = new Map<ServerResponse, number>();
+    const still = new Map<ServerResponse, Progress>();
     for (const answer of answers) {
       const { socket } = answer;
       // Without a socket the answer waits for the one before it on the connection.
       if (socket === null || answer.writableLength === 0) continue;
-      const sent = socket.bytesWritten - socket.writableLength;
-      const before = slow.get(answer);
-      if (before !== undefined && sent - before < windowBytes) socket.destroy();
-      else stillSlow.set(answer, sent);
+      const now = { sent: socket.bytesWritten - socket.writableLength, written: socket.bytesWritten };
+      const before = waiting.get(answer);
+      if (before !== undefined && isTooSlow(before, now, windowBytes)) socket.destroy();
+      else still.set(answer, now);
     }
-    slow = stillSlow;
+    waiting = still;
   }
 
   const timer = setInterval(check, windowMs);
   timer.unref();
   return { stop: () => clearInterval(timer) };
+}
+
+/** Bytes of one connection so far: taken by the operating system, and written by us. */
+export interface Progress {
+  sent: number;
+  written: number;
+}
+
+/**
+ * Whether too little was sent in a window. A reader who has taken all that waited at its beginning keeps up with a
+ * stream, even if something new waits at its end.
+ */
+export function isTooSlow(before: Progress, now: Progress, windowBytes: number): boolean {
+  return now.sent - before.sent < windowBytes && now.sent < before.written;
 }

@@ -3,10 +3,19 @@ import { PassThrough } from 'node:stream';
 import type { Context } from 'koa';
 import { withDeadline } from '../../deadline.ts';
 
-/** How long a client may take to read what waits for it. */
-const DRAIN_MS = 30_000;
-
-const RETRY_MS = 2_000;
+/** In milliseconds. */
+export const STREAM_TIMES = {
+  /** How long a client may take to read what waits for it. */
+  drain: 30_000,
+  /** Proxies close connections on which nothing comes, usually after 60 s. */
+  ping: 15_000,
+  /** Where the client has closed its half, and may be gone: only a second write shows that. */
+  probe: 500,
+  /** How long a client may take to read the end of its stream when this process stops. */
+  stop: 2_000,
+  /** When clients connect again. */
+  retry: 2_000,
+};
 
 export interface ServerSentEvent {
   event: string;
@@ -33,7 +42,7 @@ export function openEventStream(ctx: Context): EventStream {
   // Proxies like nginx would collect events.
   ctx.set('X-Accel-Buffering', 'no');
   ctx.body = out;
-  out.write(`retry: ${RETRY_MS}\n\n`);
+  out.write(`retry: ${STREAM_TIMES.retry}\n\n`);
   const write = (text: string): void => void (out.writable && out.write(text));
 
   return {
@@ -46,7 +55,7 @@ export function openEventStream(ctx: Context): EventStream {
     async caughtUp(signal) {
       if (!out.writableNeedDrain) return true;
       try {
-        await withDeadline(DRAIN_MS, once(out, 'drain', { signal }));
+        await withDeadline(STREAM_TIMES.drain, once(out, 'drain', { signal }));
         return true;
       } catch {
         return false;

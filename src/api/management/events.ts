@@ -6,7 +6,7 @@ import type { WakeUps } from '../../redis/wake-ups.ts';
 import { bearerToken, principal, type AuthOptions } from '../auth/token.ts';
 import { TOKEN_RECHECK_MS, watchToken } from '../auth/token-watch.ts';
 import { validate } from '../http/validate.ts';
-import { openEventStream, type EventStream } from './event-stream.ts';
+import { openEventStream, STREAM_TIMES, type EventStream } from './event-stream.ts';
 import { feed } from './feed.ts';
 import { endpointIdOf, watchClient } from './follower.ts';
 import { filterOf } from './filter-query.ts';
@@ -14,9 +14,6 @@ import { eventsHeaders, eventsQuery } from './follow-operations.ts';
 import type { Look } from './look.ts';
 import type { Places } from './places.ts';
 import { readerOf } from './requests.ts';
-
-/** How long a client may take to read the end of its stream when this process stops. */
-const STOP_MS = 2_000;
 
 export interface EventsOptions {
   look: Look;
@@ -27,8 +24,6 @@ export interface EventsOptions {
   stopping: AbortSignal;
   log: Log;
   onEnd: (reason: EndReason) => void;
-  tokenRecheckMs?: number;
-  pingMs?: number;
 }
 
 /** `client`: it disconnected; it cannot be told. */
@@ -46,13 +41,15 @@ export function eventsRoute(router: Router, options: EventsOptions): void {
     const ending = createEnding();
     let leave = (): void => {};
     let stream: EventStream | undefined;
+    let probing: NodeJS.Timeout | undefined;
     watchClient(
       ctx,
       () => {
+        clearInterval(probing);
         ending.end('client');
         leave();
       },
-      () => stream?.ping(),
+      () => (probing = setInterval(() => stream?.ping(), STREAM_TIMES.probe)),
     );
     leave = streams.take(principal(ctx).userId);
     const following = await wakeUps.follow(endpointId, ending.signal);
@@ -65,7 +62,7 @@ export function eventsRoute(router: Router, options: EventsOptions): void {
       const { signal } = ending;
       const from = lastId ?? query.after ?? committed;
       const feeding = { stream, following, look: lookAfter, from, committed, raw: query.raw, signal };
-      void run(ctx, ending, stream, () => feed({ ...options, ...feeding })).finally(() => following.leave());
+      void run(ctx, ending, stream, () => feed(feeding)).finally(() => following.leave());
     } catch (error) {
       following.leave();
       throw error;
@@ -75,14 +72,13 @@ export function eventsRoute(router: Router, options: EventsOptions): void {
   /** Sends until there is a reason to end, and says which one. It never fails. */
   async function run(ctx: Context, ending: Ending, stream: EventStream, send: () => Promise<EndReason | undefined>) {
     const { expiresAt } = principal(ctx);
-    const { auth, tokenRecheckMs: recheckMs = TOKEN_RECHECK_MS, onEnd } = options;
-    const stopWatching = watchToken({ token: bearerToken(ctx), expiresAt, auth, recheckMs }, () =>
-      ending.end('unauthorized'),
-    );
+    const { auth, onEnd } = options;
+    const watched = { token: bearerToken(ctx), expiresAt, auth, recheckMs: TOKEN_RECHECK_MS };
+    const stopWatching = watchToken(watched, () => ending.end('unauthorized'));
     const onStop = (): void => {
       ending.end('restarting');
       // A client that does not read would hold up the stop.
-      setTimeout(() => ctx.res.destroy(), STOP_MS).unref();
+      setTimeout(() => ctx.res.destroy(), STREAM_TIMES.stop).unref();
     };
     if (stopping.aborted) onStop();
     else stopping.addEventListener('abort', onStop);

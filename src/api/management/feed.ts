@@ -2,14 +2,11 @@ import { REQUEST_EVENT } from '../../domain/live-event.ts';
 import { presentRequest } from '../../domain/log-entry.ts';
 import type { Following } from '../../redis/wake-ups.ts';
 import { createTurns } from '../../turns.ts';
-import type { EventStream } from './event-stream.ts';
+import { STREAM_TIMES, type EventStream } from './event-stream.ts';
 import type { Found } from './look.ts';
 
 /** Stored entries that one stream sends at most before it ends with `more`. */
 const REPLAY_MAX = 1_000;
-
-/** Proxies close connections on which nothing comes, usually after 60 s. */
-const PING_MS = 15_000;
 
 const PAGE = 20;
 
@@ -24,7 +21,6 @@ export interface FeedOptions {
   /** With `target` and `raw_headers`. */
   raw: boolean;
   signal: AbortSignal;
-  pingMs?: number;
 }
 
 /**
@@ -32,7 +28,7 @@ export interface FeedOptions {
  * wake-up only says when, so none is missed, repeated or overtaken. The result says why it ended otherwise.
  */
 export async function feed(options: FeedOptions): Promise<'more' | 'too_slow' | undefined> {
-  const { stream, following, committed, raw, signal, pingMs = PING_MS } = options;
+  const { stream, following, committed, raw, signal } = options;
   const turn = createTurns();
   let position = options.from;
   let told = -1;
@@ -78,7 +74,7 @@ export async function feed(options: FeedOptions): Promise<'more' | 'too_slow' | 
   }
 
   tell('position');
-  const heartbeat = setInterval(beat, pingMs);
+  const heartbeat = setInterval(beat, STREAM_TIMES.ping);
   try {
     while (!signal.aborted) {
       const end = await catchUp();

@@ -19,8 +19,6 @@ export interface FollowRouteOptions extends EntryOptions, AuthOptions {
   maxStreamsPerUser: number;
   metrics: ApiMetrics;
   log: Log;
-  tokenRecheckMs?: number;
-  pingMs?: number;
 }
 
 /** The routes that answer when something comes: they take longer than others, and each keeps a place. */

@@ -3,6 +3,8 @@ import { isUuid } from '../../domain/ids.ts';
 import { SenderGone } from '../http/body.ts';
 import { notFound } from '../http/errors.ts';
 
+const MAX_LISTENERS = 20;
+
 /** The id of the endpoint in the path, in the spelling of our channels. */
 export function endpointIdOf(ctx: Context & { params: Record<string, string> }): string {
   const id = ctx.params['id'] ?? '';
@@ -12,11 +14,13 @@ export function endpointIdOf(ctx: Context & { params: Record<string, string> }):
 
 /**
  * Calls `onGone` when the answer is sent or the client has disconnected, and before that `onHalfClosed` when the client
- * says that it sends nothing more: it may have disconnected, which only a write shows.
+ * says that it sends nothing more: it may have disconnected, which only writes show.
  * @throws SenderGone when the client has disconnected already
  */
 export function watchClient(ctx: Context, onGone: () => void, onHalfClosed: () => void): void {
   if (ctx.res.closed) throw new SenderGone();
+  // Koa and Node listen about ten times where a body is a stream.
+  ctx.res.setMaxListeners(MAX_LISTENERS);
   const { socket } = ctx.req;
   ctx.res.once('close', () => {
     socket.off('end', onHalfClosed);
