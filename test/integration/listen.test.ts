@@ -305,12 +305,15 @@ test.each<[string, string[], Record<string, string> | undefined, string]>([
   expect(listener.lines()).toEqual([]);
 });
 
-test('a token that becomes invalid ends it, and a deleted endpoint', async () => {
+test('an endpoint that is deleted ends it, and a token that expires', async () => {
   const local = await localServer();
+  const short = listen([String(local.port), '--token', mintToken(`listener-${users}`, {}, { expiresIn: 1 })]);
   const listener = listen([String(local.port)]);
   await isListening(listener);
+  await isListening(short);
+  expect(await short.exit).toBe(1);
+  expect(short.said()).toMatch(/\(unauthorized\); connecting again\nHookbay answers 401: .*\n$/);
   await api.removeEndpoint(endpointId);
-  // A stream notices with the next capture or its check; what matters is the end.
   expect(await listener.exit).toBe(1);
   expect(listener.said()).toContain('Hookbay answers 404');
 });
