@@ -70,17 +70,16 @@ export async function startLocalServer(
   const server = createServer((req, res) => {
     waiting.add(res);
     res.on('close', () => waiting.delete(res));
-    void readBody(req).then(
-      (body) => {
-        const { method = '', url: target = '', rawHeaders } = req;
-        const header = (name: string): string => String(req.headers[name] ?? '');
-        const arrival = { method, target, rawHeaders, body, header };
-        arrivals.push(arrival);
-        answer(res, arrival);
-      },
-      () => {},
-    );
+    void take(req, res).catch(() => {});
   });
+  async function take(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const body = await readBody(req);
+    const { method = '', url: target = '', rawHeaders } = req;
+    const header = (name: string): string => String(req.headers[name] ?? '');
+    const arrival = { method, target, rawHeaders, body, header };
+    arrivals.push(arrival);
+    answer(res, arrival);
+  }
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   return {
