@@ -49,8 +49,9 @@ const streams = async (index = 0): Promise<number | undefined> =>
 
 /** Stores entries without the way through the queue. */
 async function store(count: number, bodyBytes = 2, body: string = 'x'): Promise<void> {
-  for (let stored = 0; stored < count; stored += 100) {
-    const captures = Array.from({ length: Math.min(100, count - stored) }, () =>
+  const atOnce = bodyBytes < 100 ? 3_000 : 100;
+  for (let stored = 0; stored < count; stored += atOnce) {
+    const captures = Array.from({ length: Math.min(atOnce, count - stored) }, () =>
       makeCapture(endpointId, { userId: user, body: Buffer.alloc(bodyBytes, body) }),
     );
     await persistBatches(environment.db.pool, [{ id: newTimeOrderedId(), day: '2026-03-01', captures }]);
@@ -116,6 +117,21 @@ test('at most 1,000 stored entries are sent, then `more`; a connection with its 
   await captureOne(url, endpointId);
   await eventually(() => second.seqs().length === 151);
   expect(second.seqs()).toEqual(upTo(151, 1_001));
+});
+
+test('a look back ends after one scan, for a stream and a wait, and says where to go on', async () => {
+  await store(51_000);
+  const stream = await events('?after=0&q=nothing-like-this');
+  await eventually(() => stream.isOver());
+  expect(stream.events.map(({ event }) => event)).toEqual(['position', 'more']);
+  const scanned = Number(stream.lastId());
+  expect(scanned).toBeGreaterThan(0);
+  expect(scanned).toBeLessThan(51_000);
+  const wait = (after: number) =>
+    api.call('GET', `/api/endpoints/${endpointId}/requests/next?after=${after}&timeout=55&q=nothing-like-this`);
+  const { status, headers } = await wait(0);
+  expect(status).toBe(204);
+  expect(Number(headers['x-next-after'])).toBeLessThan(51_000);
 });
 
 test('a deleted endpoint ends its streams', async () => {

@@ -38,6 +38,8 @@ test.each(PAIRS)(
         (user, endpoint) => user.endpoint(endpoint),
         (user, endpoint) => user.removeEndpoint(endpoint),
         (user, endpoint) => user.list(endpoint),
+        (user, endpoint) => user.call('GET', `/api/endpoints/${endpoint}/requests/next?timeout=0`),
+        (user, endpoint) => user.call('GET', `/api/endpoints/${endpoint}/events?after=0`),
         (user, _endpoint, entry) => user.entry(entry),
         (user, _endpoint, entry) => user.body(entry),
         (user, _endpoint, entry) => user.remove(entry),

@@ -3,7 +3,8 @@ import addFormats from 'ajv-formats';
 import { expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/management/operations.ts';
 import { captureOne, client, mintToken, send, type Answer, type Client } from '../support/client.ts';
-import { useEnvironment, type Environment } from '../support/environment.ts';
+import { closing, useEnvironment, type Environment } from '../support/environment.ts';
+import { openEvents } from '../support/event-source.ts';
 
 interface Operation {
   security?: object[];
@@ -43,9 +44,10 @@ const seen = new Set<string>();
 function hold(method: string, path: string, answer: Answer): void {
   const response = document.paths[path]?.[method]?.responses[answer.status];
   expect([method, path, answer.status, response !== undefined]).toEqual([method, path, answer.status, true]);
+  seen.add(`${method} ${path} ${answer.status}`);
+  if (answer.status === 204) return expect([response?.content, answer.bytes.length]).toEqual([undefined, 0]);
   const [mediaType, { schema }] = Object.entries(response?.content ?? {})[0] as [string, { schema?: object }];
   expect(answer.headers['content-type']?.split(';')[0]).toBe(mediaType);
-  seen.add(`${method} ${path} ${answer.status}`);
   if (schema === undefined) return;
   const inDocument = JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"doc#/')) as object;
   const validate = ajv.compile(inDocument);
@@ -89,6 +91,18 @@ test('every route answers as documented, errors too [OpenAPI]', async () => {
   hold('get', '/api/endpoints/{id}/requests', await owner.list(id));
   hold('get', '/api/endpoints/{id}/requests', await owner.list(id, '?limit=0'));
   hold('get', '/api/endpoints/{id}/requests', await owner.list('unknown'));
+  const next = (query: string, of = id): Promise<Answer> =>
+    owner.call('GET', `/api/endpoints/${of}/requests/next?timeout=0&${query}`);
+  for (const query of ['after=0', 'raw=true', 'after=99', 'after=x'])
+    hold('get', '/api/endpoints/{id}/requests/next', await next(query));
+  hold('get', '/api/endpoints/{id}/requests/next', await next('', 'unknown'));
+  const stream = closing(await openEvents(`${url}/api/endpoints/${id}/events`, mintToken('ann')), (open) => {
+    open.close();
+  });
+  const body = { status: stream.status, headers: stream.headers, body: '', bytes: Buffer.alloc(0) };
+  hold('get', '/api/endpoints/{id}/events', body);
+  for (const path of [`${id}/events?after=x`, 'unknown/events'])
+    hold('get', '/api/endpoints/{id}/events', await owner.call('GET', `/api/endpoints/${path}`));
   hold('get', '/api/requests/{id}', await owner.entry(entry));
   hold('get', '/api/requests/{id}', await owner.entry(entry, '?raw=true'));
   hold('get', '/api/requests/{id}', await owner.entry(entry, '?raw=1'));
@@ -117,7 +131,7 @@ test('every route answers as documented, errors too [OpenAPI]', async () => {
     Object.keys(answers).map((status) => `${method} ${path} ${status}`),
   );
   expect(
-    promised.filter((line) => /(200|201|404)$/.test(line) && line !== 'post /h/{key} 404' && !seen.has(line)),
+    promised.filter((line) => /(200|201|204|404)$/.test(line) && line !== 'post /h/{key} 404' && !seen.has(line)),
   ).toEqual([]);
 });
 

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { captureOne, client, mintToken } from '../support/client.ts';
-import { eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
+import { openEvents } from '../support/event-source.ts';
 import { connectClient } from '../support/live/clients.ts';
 
 const USER = 'acl-user';
@@ -37,11 +38,14 @@ test('a Redis user with the documented rule can do all that API and worker do, a
   const user = client(api.url, token);
   const { id } = (await user.create({ alias: 'acl-alias' })).body;
   const live = await connectClient(api.url, token);
+  const stream = closing(await openEvents(`${api.url}/api/endpoints/${id}/events`, token), (open) => open.close());
   const receipt = await captureOne(api.url, 'acl-alias', { body: 'small' });
   const large = await captureOne(api.url, id, { body: 'x'.repeat(700_000) });
   await eventually(() => live.events.length === 2);
+  await eventually(() => stream.seqs().length === 2);
   for (const one of [receipt, large]) expect((await user.entry(one.id)).status).toBe(200);
   expect((await user.removeEndpoint(id)).status).toBe(200);
+  await eventually(() => stream.endReason() === 'deleted');
   await expect(
     fetch(`http://127.0.0.1:${worker.internalPort}/metrics`).then((answer) => answer.text()),
   ).resolves.toContain('hookbay_queue_jobs{queue="capture",state="waiting"} 0');

@@ -208,5 +208,7 @@ test('a process that stops answers its waits at once', async () => {
   );
   await stopping.stop();
   const answers = await Promise.all(waiting);
-  expect(answers.map(({ status, headers }) => [status, headers['x-next-after']])).toEqual(Array(10).fill([204, '1']));
+  expect(answers.map(({ status, headers }) => [status, headers['x-next-after']])).toEqual(
+    waiting.map(() => [204, '1']),
+  );
 });

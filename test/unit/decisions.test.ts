@@ -58,6 +58,8 @@ const ROWS = [
   'Event',
   '404 for other routes, 405 for other methods on known routes',
   'OpenAPI',
+  'Wait',
+  'Event stream',
 ];
 
 /** Titles with brackets at their end, by the text in the brackets. */
