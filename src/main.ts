@@ -12,6 +12,7 @@ const USAGE = `usage: main.ts <role>
   token         print a JWT: --sub <user> [--plan <plan>] [--ttl <number>s|m|h|d, default 1h]
   dead-letters  list, replay or discard captures that the database refused; see dead-letters --help
   healthcheck   check whether the API or worker on this machine is alive (--ready: ready), and exit with 0 or 1
+  listen        forward captures to a server on this machine; see listen --help
   local         run everything on this machine, with a private database and Redis`;
 
 const TAKES_ARGUMENTS: Role[] = ['token', 'dead-letters', 'healthcheck'];
@@ -24,6 +25,8 @@ await main();
 async function main(): Promise<void> {
   const [roleName, ...args] = process.argv.slice(2);
   if (roleName === '--help' || roleName === '-h') return void process.stdout.write(`${USAGE}\n`);
+  // It runs on laptops, without any setting of a server.
+  if (roleName === 'listen') return void (process.exitCode = await (await import('./listen/listen.ts')).listen(args));
   const role = ROLES.find((known) => known === roleName);
   if (role === undefined) return fail(new UserError(USAGE));
   if (!TAKES_ARGUMENTS.includes(role) && args.length > 0)

@@ -16,6 +16,7 @@ import { customResponseRoutes, type CustomResponseRouteOptions } from './managem
 import { endpointRoutes, type EndpointRouteOptions } from './management/endpoints.ts';
 import { entryListRoute, type EntryListOptions } from './management/entry-list.ts';
 import { followRoutes, type FollowRouteOptions } from './management/follow.ts';
+import { listenFileRoute } from './management/listen-file.ts';
 import { openApiDocument } from './management/openapi.ts';
 import { exportRoutes, type ExportRouteOptions } from './management/export.ts';
 import { requestRoutes, type RequestRouteOptions } from './management/requests.ts';
@@ -75,6 +76,7 @@ export function createApp(options: AppOptions): Koa {
   about.get('/openapi.json', (ctx) => {
     ctx.body = document;
   });
+  listenFileRoute(about);
   sharePage(about, options.baseUrl);
   const authenticated = authenticate(options);
   const limit = { perMinute: options.apiRateLimitPerMinute, redis, prefix, log };

@@ -67,6 +67,7 @@ function hold(method: string, path: string, answer: Answer): void {
 test('every route answers as documented, errors too [OpenAPI]', async () => {
   expect(document.openapi).toBe('3.1.0');
   hold('get', '/openapi.json', await send(`${url}/openapi.json`));
+  hold('get', '/listen.mjs', await send(`${url}/listen.mjs`));
   const created = await owner.create({ alias: 'a-hook', permanent: true });
   hold('post', '/api/endpoints', created);
   const { id } = created.body;

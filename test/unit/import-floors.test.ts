@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 /** From top to bottom; a file may import from floors below its own, and from its own room. */
 const FLOORS: string[][] = [
   ['main'],
-  ['api', 'worker', 'local', 'commands'],
+  ['api', 'worker', 'local', 'commands', 'listen'],
   ['ops'],
   ['store', 'redis', 'queue'],
   ['domain'],
@@ -73,6 +73,17 @@ test('api and worker never import each other, and leaves import nothing above th
       expect(rooms.filter((room) => !['plans', 'user-error', 'environment'].includes(room))).toEqual([]);
   }
   expect(files.length).toBeGreaterThan(40);
+});
+
+test('listen runs without the server: it imports Node itself, and types of the domain', () => {
+  for (const file of files.filter((name) => name.startsWith('src/listen/'))) {
+    const imports = [...readFileSync(file, 'utf8').matchAll(/^(import.*?) from '(.+)';$/gms)];
+    const wrong = imports.filter(
+      ([, what = '', from = '']) =>
+        !/^(node:|\.\/)/.test(from) && !/^import type .*\.\.\/domain\//s.test(`${what}${from}`),
+    );
+    expect([file, wrong.map(([all]) => all)]).toEqual([file, []]);
+  }
 });
 
 describe('src/api', () => {

@@ -11,6 +11,7 @@ export type MediaType =
   | 'message/http'
   | 'text/csv'
   | 'text/event-stream'
+  | 'text/javascript'
   | 'text/plain';
 
 /** A route of the interface, as `/openapi.json` describes it. */

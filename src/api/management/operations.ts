@@ -3,6 +3,7 @@ import { CUSTOM_RESPONSE_OPERATIONS } from './custom-response-operations.ts';
 import { FOLLOW_OPERATIONS } from './follow-operations.ts';
 import { SHARE_OPERATIONS } from './share-operations.ts';
 import { EXPORT_OPERATIONS } from './export-operations.ts';
+import { LISTEN_OPERATION } from './listen-file.ts';
 import { bodyErrors, guardedErrors, type Operation } from './operation.ts';
 import {
   batchDeleteBody,
@@ -127,4 +128,5 @@ export const OPERATIONS: Operation[] = [
     guarded: false,
     answers: { 200: 'application/json' },
   },
+  LISTEN_OPERATION,
 ];
