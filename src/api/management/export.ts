@@ -10,7 +10,8 @@ import { isUuid } from '../../domain/ids.ts';
 import { holderOf } from '../../domain/share.ts';
 import { describeError, type Log } from '../../log.ts';
 import { findEndpoint } from '../../store/endpoints.ts';
-import { principal } from '../auth/token.ts';
+import { bearerToken, principal, type AuthOptions } from '../auth/token.ts';
+import { TOKEN_RECHECK_MS, watchToken } from '../auth/token-watch.ts';
 import { SenderGone } from '../http/body.ts';
 import { notFound } from '../http/errors.ts';
 import { requestIdOf } from '../http/request-log.ts';
@@ -23,7 +24,7 @@ import { exportText } from './export-text.ts';
 import { filterOf } from './filter-query.ts';
 import { findOwnedRequest, readerOf, type EntryOptions } from './requests.ts';
 
-export interface ExportRouteOptions extends EntryOptions {
+export interface ExportRouteOptions extends EntryOptions, AuthOptions {
   exports: ExportSlots;
   baseUrl: string;
   log: Log;
@@ -76,11 +77,20 @@ export function exportRoutes(router: Router, options: ExportRouteOptions): void 
     throw ctx.res.closed ? new SenderGone() : noMemory();
   }
 
-  /** Ends early, and says so, when its time is up, its token expires or the process stops. */
+  /** Ends early, and says so, when its time is up, its token expires or is withdrawn, or the process stops. */
   function stream(ctx: Context, format: ExportFormat, source: EntrySource): void {
-    const deadline = Math.min(Date.now() + MAX_EXPORT_MS, principal(ctx).expiresAt);
+    const deadline = Date.now() + MAX_EXPORT_MS;
+    const { expiresAt } = principal(ctx);
+    let admitted = Date.now() < expiresAt;
+    const stopWatching = watchToken(
+      { token: bearerToken(ctx), expiresAt, auth: options, recheckMs: TOKEN_RECHECK_MS },
+      () => {
+        admitted = false;
+      },
+    );
+    ctx.res.once('close', stopWatching);
     const { after, upTo } = source;
-    const mayGoOn = (): boolean => Date.now() < deadline && !exports.stopping();
+    const mayGoOn = (): boolean => admitted && Date.now() < deadline && !exports.stopping();
     const text = Readable.from(exportText(format, entriesOf(source), { after, upTo, mayGoOn }), { objectMode: false });
     // The connection is destroyed with it: what the client has is not taken for the whole.
     text.on('error', (error) =>
