@@ -1,22 +1,15 @@
-import type { Redis } from 'ioredis';
-import type { Config, RedisConfig } from '../config.ts';
+import type { Config } from '../config.ts';
 import type { Log } from '../log.ts';
 import { createApiMetrics } from './metrics.ts';
 import { listen } from '../ops/listen.ts';
 import { startReadiness } from '../ops/readiness.ts';
-import { enqueueCaptures, enqueueLargeCapture, openCaptureQueues, removeLargeBody } from '../queue/capture-queue.ts';
+import { openCaptureQueues } from '../queue/capture-queue.ts';
 import { createInFlightWait } from '../queue/in-flight.ts';
 import { openMaintenanceQueue, requestSweep } from '../queue/maintenance-queue.ts';
 import { closeRedis, openRedis } from '../redis/connections.ts';
-import { createEndpointCache } from '../redis/endpoint-cache.ts';
-import { startMemoryWatch } from '../redis/memory-watch.ts';
-import { createQuota } from '../redis/quota.ts';
 import { startWakeUps, wakeFollowers, type WakeUps } from '../redis/wake-ups.ts';
 import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
-import { findCaptureTargets } from '../store/capture-targets.ts';
-import { createLookUps, limitLookUps } from '../store/look-ups.ts';
-import { findUsage } from '../store/usage.ts';
 import { createApp } from './app.ts';
 import { createDelays } from './capture/delays.ts';
 import { createByteBudget } from './http/byte-budget.ts';
@@ -24,9 +17,8 @@ import { createHosts } from './http/capture-host.ts';
 import { createExportSlots } from './management/export-slots.ts';
 import { createInFlight } from './management/read-your-writes.ts';
 import { createScanLimit } from './management/scans.ts';
-import { createIntake, type IntakeOptions } from './capture/intake.ts';
+import { openCapturePath } from './capture/open.ts';
 import { openKeys } from './auth/keys.ts';
-import { createRefusals } from './capture/refusals.ts';
 import { startLive, type Live } from './live/server.ts';
 import { createPlanMemory } from './auth/save-plan.ts';
 import { createShareLookUps } from './auth/share-look-ups.ts';
@@ -47,38 +39,11 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   const db = resources.add(openDatabase(config.mysql), (database) => database.close());
   const producer = resources.add(openRedis(config.redis, 'producer', log), closeRedis);
   const cacheRedis = resources.add(openRedis(config.redis, 'cache', log), closeRedis);
-  const subscriber = resources.add(openRedis(config.redis, 'subscriber', log), closeRedis);
   const metrics = createApiMetrics();
   const maintenance = openMaintenanceQueue(producer, config.redis.prefix);
 
-  const endpoints = resources.add(
-    createEndpointCache({
-      redis: cacheRedis,
-      subscriber,
-      prefix: config.redis.prefix,
-      log,
-      findInDatabase: createLookUps({
-        poolSize: config.mysql.poolSize,
-        findAll: (keys) => findCaptureTargets(db.knex, keys),
-      }),
-    }),
-    (cache) => cache.stop(),
-  );
-  // Separate limit, so that look-ups of unknown addresses do not delay the counts of known endpoints.
-  const limitUsage = limitLookUps(config.mysql.poolSize);
-  const quota = createQuota(cacheRedis, config.redis.prefix, (userId, day) =>
-    limitUsage(() => findUsage(db.knex, userId, day)),
-  );
-  const memory = resources.add(
-    startMemoryWatch({ redis: cacheRedis, refusePercent: config.redisMemoryRefusePercent, log }),
-    (watch) => void watch.stop(),
-  );
-  const refuse = createRefusals(metrics.captureRefusals, log);
-  const intake = resources.add(
-    createIntake({ ...openQueues(config.redis, producer, resources, log), quota, metrics, refuse }),
-    (open) => open.idle(),
-  );
-
+  const capturePath = openCapturePath(config, resources, log, { db, producer, cacheRedis, metrics });
+  const { endpoints, memory } = capturePath;
   const captureBodies = createByteBudget(config.intakeMaxBytes);
   const answers = createByteBudget(config.answerMaxBytes);
   const delays = createDelays();
@@ -109,18 +74,14 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     cacheRedis,
     redisPrefix: config.redis.prefix,
     db,
-    endpoints,
-    quota,
-    intake,
+    ...capturePath,
     inFlight: createInFlight(createInFlightWait(openCaptureQueues(cacheRedis, config.redis.prefix)), log),
     captureBodies,
     managementBodies: createByteBudget(MANAGEMENT_BODY_BYTES),
     answers,
     limitScan: createScanLimit({ redis: cacheRedis, prefix: config.redis.prefix, log }),
     exports,
-    refuse,
     metrics,
-    memory,
     log,
     requestPurge: () => requestSweep(maintenance).catch(() => {}),
     wakeUps,
@@ -174,24 +135,4 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
 function openWakeUps({ redis, live }: Config, resources: Resources, log: Log): WakeUps {
   const subscriber = live.enabled ? resources.add(openRedis(redis, 'follower', log), closeRedis) : undefined;
   return resources.add(startWakeUps({ subscriber, prefix: redis.prefix, log }), (wakeUps) => wakeUps.stop());
-}
-
-/** The intake's queues; large captures have a connection of their own. */
-function openQueues(
-  config: RedisConfig,
-  producer: Redis,
-  resources: Resources,
-  log: Log,
-): Pick<IntakeOptions, 'enqueue' | 'discardLarge'> {
-  const { prefix } = config;
-  const bulk = resources.add(openRedis(config, 'bulk', log), closeRedis);
-  const { capture: small } = openCaptureQueues(producer, prefix);
-  const { 'capture-large': large } = openCaptureQueues(bulk, prefix);
-  return {
-    enqueue: {
-      capture: (batch) => enqueueCaptures(small, batch),
-      'capture-large': (batch) => enqueueLargeCapture(large, bulk, prefix, batch),
-    },
-    discardLarge: (batchId) => removeLargeBody(bulk, prefix, batchId),
-  };
 }

@@ -13,7 +13,7 @@ export interface Result {
   attempts: number;
 }
 
-/** Rather twice than never: the server may have been restarted just then. But one that crashes of it would so endlessly. */
+/** Tries after a broken connection: the server may have been restarted just then, or crash at this request each time. */
 const MAX_BROKEN = 5;
 
 const RETRY_MS = [250, 500, 1_000, 2_000];

@@ -44,7 +44,7 @@ export interface DeletedChunk {
   full: boolean;
 }
 
-/** Deletes up to `limit` entries of a deleted endpoint after a key; its links and its row in `purges` go with the last. */
+/** Deletes up to `limit` entries of a deleted endpoint after a key; its links and its row in `purges` go at the end. */
 export async function purgeChunk(db: Knex, endpointId: Buffer, after: Buffer, limit: number): Promise<DeletedChunk> {
   const chunk = await deleteEntries(db, { endpointId, before: null }, after, limit);
   if (chunk.full) return chunk;

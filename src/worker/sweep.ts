@@ -141,7 +141,7 @@ function findDue(page: readonly OldestEntry[], { plans, now }: SweepOptions): Ma
   return due;
 }
 
-/** Goes by the time of storing, not by the id's time, because a job may wait for any time, in the queue or after a failure. */
+/** Goes by the time of storing, not of the id, because a job may wait for any time, in the queue or after a failure. */
 async function removeOldBatches({ db, findQueued, isOver }: SweepOptions, result: SweepResult): Promise<void> {
   let kept = 0;
   result.pruned = await deleteInChunks(isOver, async (last) => {

@@ -75,7 +75,8 @@ test('a follower is woken at most ten times a second, and once for all that came
   const elapsed = performance.now() - began;
   stopped = true;
   expect(await publishing).toBeGreaterThan(2 * looks);
-  expect(looks).toBeLessThanOrEqual(elapsed / PACE.atMostEveryMs + 1);
+  // A timer may fire a fraction of a millisecond early.
+  expect(looks).toBeLessThanOrEqual(Math.ceil(elapsed / PACE.atMostEveryMs) + 1);
   following.leave();
 });
 

@@ -3,7 +3,7 @@ import { isShareToken } from '../../domain/share.ts';
 import { verifyShare } from './share-admission.ts';
 import { verifyToken, type AuthOptions } from './token.ts';
 
-/** How often tokens are checked again; with the age of keys (`keys.ts`) a withdrawn key is out within a minute. */
+/** How often tokens are checked again; with the age of keys (`jwks-source.ts`) a withdrawn key is out within a minute. */
 export const TOKEN_RECHECK_MS = 20_000;
 
 export interface WatchedToken {
@@ -14,7 +14,10 @@ export interface WatchedToken {
   recheckMs: number;
 }
 
-/** Calls `onEnd` when the token of a connection expires, or its key or share link is withdrawn. Returns a function that stops this. */
+/**
+ * Calls `onEnd` when the token of a connection expires, or its key or share link is withdrawn. Returns a function that
+ * stops this.
+ */
 export function watchToken({ token, expiresAt, auth, recheckMs }: WatchedToken, onEnd: () => void): () => void {
   let timer: NodeJS.Timeout;
   let stopped = false;

@@ -29,7 +29,8 @@ export interface DrainableServer {
 }
 
 /**
- * Serves `app`, not listening yet; upgrade requests for which `acceptsUpgrade` is true are left to other listeners of the server.
+ * Serves `app`, not listening yet; upgrade requests for which `acceptsUpgrade` is true are left to other listeners of
+ * the server.
  * Keep-alive outlasts the idle time-out of the usual load balancers (60 s), so they close first; slow senders and slow
  * readers are cut.
  */

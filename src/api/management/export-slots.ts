@@ -8,7 +8,7 @@ import { httpError, unavailable } from '../http/errors.ts';
 const MAX_EXPORTS = 20;
 const MAX_QUERIES = 2;
 
-/** How long an export may begin entries, and how long the last one may take: a slow reader could hold a slot for hours. */
+/** How long an export may begin entries, and how long the last one may take: slow readers could hold slots for hours. */
 export const MAX_EXPORT_MS = 10 * 60_000;
 const LAST_ENTRY_MS = 60_000;
 

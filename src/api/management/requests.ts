@@ -88,7 +88,8 @@ export async function findOwnedRequest(
 }
 
 /**
- * An entry of the caller with its whole body, which is read where it is longer than 256 KiB; its bytes are reserved in the budget for answers. Undefined when it was deleted meanwhile.
+ * An entry of the caller with its whole body, which is read where it is longer than 256 KiB; its bytes are reserved in
+ * the budget for answers. Undefined when it was deleted meanwhile.
  * @throws HttpError 503 when there is no memory for its body
  */
 export async function withWholeBody(

@@ -21,7 +21,7 @@ const COLUMNS = [
   'body',
 ] as const;
 
-/** Where a spreadsheet sees the start of a cell; behind `;` and others if it separates cells by these and not by `,`. */
+/** Where a spreadsheet sees the start of a cell; behind `;` and others if it separates cells by these, not by `,`. */
 const FORMULA = /(^|[;\t\r\n])([" ]*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 const CELL_START = /[;\t\r\n][" ]*$/;
 
