@@ -32,7 +32,7 @@ const HEADERS = [
 ].flat();
 const QUERY = `page=2&ToKeN=${WORD}&user%5bPassword%5D=${WORD}&%ff%73ig=${WORD}&a=1;secret=${WORD}`;
 
-test('a link hides secrets and the address in list and detail; bodies stay as they are [Share link: `redact`]', async () => {
+test('a link hides secrets and the address in list, detail and exports; bodies stay as they are [Share link: `redact`]', async () => {
   const { id } = await captureOne(url, `${endpoint}/orders?${QUERY}`, { headers: HEADERS, body: '{"token":"body"}' });
   const holders = [await holderOfEndpoint(url, owner, endpoint), await holderOfEntry(url, owner, id)];
   await environment.drained();
@@ -44,11 +44,16 @@ test('a link hides secrets and the address in list and detail; bodies stay as th
   for (const raw of ['', '?raw=true']) {
     answers.push(await holders[0]?.list(endpoint, raw), await holders[1]?.call('GET', `/api/requests/${id}${raw}`));
   }
+  for (const format of ['ndjson', 'har', 'csv'])
+    answers.push(await holders[0]?.call('GET', `/api/endpoints/${endpoint}/export?format=${format}`));
+  for (const format of ['curl', 'har', 'http'])
+    answers.push(await holders[1]?.call('GET', `/api/requests/${id}/export?format=${format}`));
   for (const answer of answers) {
     expect(answer?.status).toBe(200);
     expect(answer?.bytes.toString()).not.toContain(WORD);
     expect(answer?.bytes.toString()).not.toContain('198.51.100.7');
   }
+  expect((await holders[1]?.call('GET', `/api/endpoints/${endpoint}/export?format=ndjson`))?.status).toBe(403);
   expect((await holders[1]?.entry(id))?.body).toMatchObject({
     ip: '',
     path: `/h/${endpoint}/orders`,
