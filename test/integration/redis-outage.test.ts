@@ -64,6 +64,9 @@ test.each(['api', 'worker'])(
     await eventually(
       async () => internalPort !== undefined && (await fetch(`http://127.0.0.1:${internalPort}/readyz`)).ok,
     );
+    // The last lines of a start may come after it is ready.
+    await eventually(() => lines.some(({ msg }) => msg === 'Worker is taking jobs' || msg === 'API is listening'));
+    await eventually(() => lines.some(({ msg }) => msg === 'Ready'));
     const before = await connected();
     lines.splice(0);
     proxy.close();
