@@ -22,7 +22,6 @@ const SECRET_PARTS = [
   'subscriptionkey',
 ];
 
-/** Names of headers that tell the address of the sender. */
 const SENDER =
   /forwarded(-for)?$|(^|-)ip(v[46])?$|(client|socket|user|peer)-?ip$|(client|remote|peer|viewer|external)-?addr(ess)?$/;
 

@@ -5,7 +5,6 @@ import { forward } from './forward.ts';
 import type { Session } from './session.ts';
 import { describe, ListenError } from './text.ts';
 
-/** The end of a delivery: the local server's status, or why it has none. */
 export interface Result {
   status?: number;
   error?: string;

@@ -4,7 +4,6 @@ import { createEventParser, type StreamEvent } from './event-stream.ts';
 import type { Session } from './session.ts';
 import { brief, describe, ListenError } from './text.ts';
 
-/** A captured request as the stream has it. */
 export type Delivery = Pick<
   LogEntry,
   'id' | 'seq' | 'method' | 'body' | 'body_encoding' | 'body_truncated' | 'size'
@@ -80,7 +79,6 @@ async function* readEvents({ options, stopping, silenceMs }: Session, path: stri
 
 function deliveryIn({ data }: StreamEvent): Delivery {
   const entry = parsed(data) as Delivery | undefined;
-  // An older Hookbay ignores `raw`.
   if (!Number.isSafeInteger(entry?.seq) || !entry?.target?.startsWith('/') || !Array.isArray(entry.raw_headers))
     throw new ListenError('The address does not answer like this version of Hookbay');
   return entry;

@@ -7,7 +7,6 @@ import type { Delivery } from './follow.ts';
 import type { Session } from './session.ts';
 import { describe } from './text.ts';
 
-/** What became of one attempt. */
 export type Attempt =
   | { kind: 'answered'; status: number }
   /** No connection was made: the server has seen nothing. */
@@ -17,7 +16,6 @@ export type Attempt =
   | { kind: 'late'; why: string }
   /** The request cannot be sent as it is. */
   | { kind: 'refused'; why: string }
-  /** Hookbay did not give the body. */
   | { kind: 'bodiless'; error: unknown };
 
 /** More of an answer is not read; only its status is told. */
@@ -68,7 +66,6 @@ export function forward(delivery: Delivery, { options, cutting }: Session): Prom
         size += chunk.length;
         if (size > MAX_ANSWER_BYTES) answered();
       });
-      // Also where it breaks off: its status has come.
       response.on('error', answered);
       response.on('close', answered);
     });

@@ -13,7 +13,6 @@ export function printable(text: string): string {
   );
 }
 
-/** Printable text for one line, cut after `most` characters. */
 export function brief(text: string, most = 200): string {
   return printable(text.length > most ? `${text.slice(0, most)}…` : text);
 }

@@ -16,7 +16,6 @@ import type { CachedEndpoint } from './process-copies.ts';
 export interface EndpointRecord {
   id: string;
   userId: string;
-  /** Unix milliseconds, null for a permanent endpoint. */
   expiresAt: number | null;
   response?: CustomResponseRecord | null;
   /** Missing where the response is not known, as in records of versions before it: the database is asked. */
@@ -34,7 +33,6 @@ const CHANGE_MS = 60_000;
 /** Each attempt fails only if another process has changed the record meanwhile. */
 const MAX_ATTEMPTS = 10;
 
-/** KEYS: record. ARGV: the record that was read, the new one. */
 const REPLACE = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
@@ -62,7 +60,6 @@ export function isSettled({ responseVersion, change }: EndpointRecord): boolean 
   return responseVersion !== undefined && change === undefined;
 }
 
-/** Writes a record where there is none. Returns whether it did. */
 export async function addRecord(redis: Redis, key: string, record: EndpointRecord, forMs = Infinity): Promise<boolean> {
   const untilEnd = record.expiresAt === null ? Infinity : Math.max(0, record.expiresAt - Date.now());
   const keepMs = Math.min(forMs, untilEnd + KEEP_AFTER_EXPIRY_MS);

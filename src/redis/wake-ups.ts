@@ -35,7 +35,6 @@ export interface Following {
 }
 
 export interface WakeUpOptions {
-  /** Of the role `follower`; without one there are no wake-ups. */
   subscriber: Redis | undefined;
   prefix: string;
   log: Log;
@@ -127,7 +126,6 @@ export function startWakeUps({ subscriber, prefix, log }: WakeUpOptions): WakeUp
   };
 }
 
-/** Makes all followers of an endpoint look, on every process. */
 export async function wakeFollowers(redis: Redis, prefix: string, endpointId: string): Promise<void> {
   await redis.spublish(redisKeys(prefix).stored(endpointId), '');
 }
@@ -159,7 +157,6 @@ function createBell(signal: AbortSignal) {
   };
 }
 
-/** Ends early, without an error, when the signal aborts. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (ms > 0) await sleep(ms, undefined, { signal, ref: false }).catch(() => {});
 }

@@ -43,10 +43,7 @@ export async function admitShare(ctx: Context, token: string, options: ShareOpti
   return principal;
 }
 
-/**
- * The same without a request, for an answer that takes long.
- * @throws HttpError 401, 403, 410
- */
+/** For an answer that takes long. @throws HttpError 401, 403, 410 */
 export async function verifyShare(token: string, options: ShareOptions): Promise<Principal> {
   return principalOf(await findKnown(token, options), options);
 }
@@ -67,7 +64,6 @@ function principalOf({ share, plan: planName }: KnownShare, { plans }: ShareOpti
 
 interface SharedRoute {
   kind: (typeof SHARED_ROUTES)[string];
-  /** The id in the path, as sent. */
   id: string;
 }
 
@@ -95,7 +91,6 @@ function checkReach({ kind, id }: SharedRoute, { endpointId, requestId }: Share)
 function checkQuery(ctx: Context): void {
   for (const [name, value] of Object.entries(ctx.query)) {
     if (REDACTED_QUERY.has(name)) continue;
-    // Values in a path are hidden behind `=`.
     const reaches = name === 'path' && [value].flat().some((text) => text?.includes('='));
     if (!REDACTED_FILTERS.has(name) || reaches)
       throw forbidden('A share link that hides secrets takes no search in headers and query, and no unknown parameter');

@@ -9,9 +9,7 @@ const COPY_TTL_MS = 2_000;
 const COPIES_MAX = 10_000;
 
 export interface ShareLookUps {
-  /** The link of a token, live or ended. */
   find(token: string): Promise<KnownShare | undefined>;
-  /** Drops this process's copy of a link that was withdrawn. */
   forget(shareId: string): void;
 }
 

@@ -5,15 +5,12 @@ import { withDeadline } from '../../deadline.ts';
 
 /** In milliseconds. */
 export const STREAM_TIMES = {
-  /** How long a client may take to read what waits for it. */
   drain: 30_000,
   /** Proxies close connections on which nothing comes, usually after 60 s. */
   ping: 15_000,
   /** Where the client has closed its half, and may be gone: only a second write shows that. */
   probe: 500,
-  /** How long a client may take to read the end of its stream when this process stops. */
   stop: 2_000,
-  /** When clients connect again. */
   retry: 2_000,
 };
 
@@ -39,7 +36,6 @@ export function openEventStream(ctx: Context): EventStream {
   const out = new PassThrough();
   ctx.type = 'text/event-stream';
   ctx.set('Cache-Control', 'no-store, no-transform');
-  // Proxies like nginx would collect events.
   ctx.set('X-Accel-Buffering', 'no');
   ctx.body = out;
   out.write(`retry: ${STREAM_TIMES.retry}\n\n`);

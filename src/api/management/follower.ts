@@ -19,7 +19,6 @@ export function endpointIdOf(ctx: Context & { params: Record<string, string> }):
  */
 export function watchClient(ctx: Context, onGone: () => void, onHalfClosed: () => void): void {
   if (ctx.res.closed) throw new SenderGone();
-  // Koa and Node listen about ten times where a body is a stream.
   ctx.res.setMaxListeners(MAX_LISTENERS);
   const { socket } = ctx.req;
   ctx.res.once('close', () => {
