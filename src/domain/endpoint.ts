@@ -1,3 +1,4 @@
+import type { EndpointCreated, EndpointRecord } from './answers.ts';
 import type { Plan } from '../plans.ts';
 import { HOUR_MS } from './time.ts';
 
@@ -14,29 +15,6 @@ export interface Endpoint {
   lastRequestAt: Date | null;
   createdAt: Date;
   updatedAt: Date;
-}
-
-/** The endpoint record of the specification. */
-export interface EndpointRecord {
-  id: string;
-  user_id: string;
-  alias: string | null;
-  is_permanent: number;
-  expires_at: string | null;
-  request_count: number;
-  last_request_at: string | null;
-  created_at: string;
-  updated_at: string;
-}
-
-/** The endpoint creation result of the specification; `aliasUrl` only where there is an alias. */
-export interface EndpointCreated {
-  id: string;
-  url: string;
-  aliasUrl?: string;
-  expiresAt: string | null;
-  isPermanent: boolean;
-  createdAt: string;
 }
 
 export function presentEndpoint(endpoint: Endpoint): EndpointRecord {

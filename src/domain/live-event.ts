@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { presentRequest, type LogEntry } from './log-entry.ts';
+import type { LogEntry } from './answers.ts';
+import { presentRequest } from './log-entry.ts';
 import type { DecodedCapture } from './capture-job.ts';
 
 /** The only event that the service sends; its payload is a log entry. */

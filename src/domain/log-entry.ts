@@ -1,29 +1,8 @@
+import type { LogEntry } from './answers.ts';
 import { bodyPieces, PIECE_BYTES } from './body-pieces.ts';
 import type { StoredRequest } from './captured-request.ts';
 import { headerPairs } from './header-lines.ts';
 import { timeOfId } from './ids.ts';
-
-/** The log entry of the specification, with the extra fields of this service. */
-export interface LogEntry {
-  id: string;
-  endpoint_id: string;
-  seq: number;
-  method: string;
-  path: string;
-  headers: Record<string, string>;
-  query: Record<string, string | string[]>;
-  body: string;
-  body_encoding: 'utf8' | 'base64';
-  body_truncated?: true;
-  content_type: string;
-  ip: string;
-  user_agent: string;
-  size: number;
-  created_at: string;
-  /** With `raw`: the request-target and the headers as sent, a character for each byte. */
-  target?: string;
-  raw_headers?: [string, string][];
-}
 
 export function presentRequest(request: StoredRequest, raw = false): LogEntry {
   const { head, text, tail } = describe(request, raw);

@@ -1,4 +1,5 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import type { ShareRecord } from './answers.ts';
 
 const TOKEN_BYTES = 32;
 const TOKEN = /^hbs_[\w-]{43}$/;
@@ -20,17 +21,6 @@ export interface Share extends ShareScope {
   label: string | null;
   expiresAt: Date;
   createdAt: Date;
-}
-
-export interface ShareRecord {
-  id: string;
-  endpoint_id: string;
-  request_id: string | null;
-  label: string | null;
-  redact: boolean;
-  until: string | null;
-  expires_at: string;
-  created_at: string;
 }
 
 export function newShareId(): string {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EndpointRecord } from '../domain/endpoint.ts';
+import type { EndpointRecord } from '../domain/answers.ts';
 import type { Options } from './options.ts';
 import { brief, ListenError } from './text.ts';
 

@@ -1,4 +1,4 @@
-import type { LogEntry } from '../domain/log-entry.ts';
+import type { LogEntry } from '../domain/answers.ts';
 import { callApi, createBackoff } from './api.ts';
 import { createEventParser, type StreamEvent } from './event-stream.ts';
 import type { Session } from './session.ts';

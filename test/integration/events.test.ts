@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { STREAM_TIMES } from '../../src/api/management/event-stream.ts';
 import { newTimeOrderedId } from '../../src/domain/ids.ts';
-import type { LogEntry } from '../../src/domain/log-entry.ts';
+import type { LogEntry } from '../../src/domain/answers.ts';
 import { persistBatches } from '../../src/worker/persist.ts';
 import { makeCapture } from '../support/captures.ts';
 import { captureOne, client, mintToken, type Client } from '../support/client.ts';

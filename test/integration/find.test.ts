@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { redisKeys } from '../../src/redis/keys.ts';
 import { firstIdAt, newTimeOrderedId, timeOfId } from '../../src/domain/ids.ts';
-import type { LogEntry } from '../../src/domain/log-entry.ts';
+import type { LogEntry } from '../../src/domain/answers.ts';
 import type { NumberedCapture } from '../../src/store/capture-batches.ts';
 import { insertRequests } from '../../src/store/capture-batches.ts';
 import { inTransaction } from '../../src/store/database.ts';

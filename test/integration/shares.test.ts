@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/management/operations.ts';
 import { SHARED_ROUTES } from '../../src/api/auth/share-admission.ts';
 import { idToBytes } from '../../src/domain/ids.ts';
-import type { ShareRecord } from '../../src/domain/share.ts';
+import type { ShareRecord } from '../../src/domain/answers.ts';
 import { captureOne, client, mintToken, send, type Client } from '../support/client.ts';
 import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { startClient } from '../support/live/clients.ts';

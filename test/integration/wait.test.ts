@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { idToBytes } from '../../src/domain/ids.ts';
-import type { LogEntry } from '../../src/domain/log-entry.ts';
+import type { LogEntry } from '../../src/domain/answers.ts';
 import { PACE } from '../../src/redis/wake-ups.ts';
 import { captureOne, client, mintToken, rawExchange, type Client } from '../support/client.ts';
 import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';

@@ -1,8 +1,7 @@
 import { request, type IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
 import jwt from 'jsonwebtoken';
-import type { LogEntry } from '../../src/domain/log-entry.ts';
-import type { EndpointCreated, EndpointRecord } from '../../src/domain/endpoint.ts';
+import type { EndpointCreated, EndpointRecord, LogEntry } from '../../src/domain/answers.ts';
 import { JWT_SECRET } from './environment.ts';
 
 export interface Receipt {

@@ -1,5 +1,5 @@
 import { request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
-import type { LogEntry } from '../../src/domain/log-entry.ts';
+import type { LogEntry } from '../../src/domain/answers.ts';
 
 export interface SentEvent {
   event: string;

@@ -3,7 +3,7 @@ import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
 import draft6 from 'ajv/dist/refs/json-schema-draft-06.json' with { type: 'json' };
 import schemas from 'har-schema';
-import type { LogEntry } from '../../src/domain/log-entry.ts';
+import type { LogEntry } from '../../src/domain/answers.ts';
 import { closing } from './environment.ts';
 
 export interface Download {

@@ -1,4 +1,4 @@
-import type { LogEntry } from '../../src/domain/log-entry.ts';
+import type { LogEntry } from '../../src/domain/answers.ts';
 import { openEvents, type EventSourceClient } from './event-source.ts';
 
 /** What a client got of one endpoint over all its connections. */

@@ -1,6 +1,6 @@
 import { io, type Socket } from 'socket.io-client';
 import type { SubscriptionAnswer } from '../../../src/api/live/subscriptions.ts';
-import type { LogEntry } from '../../../src/domain/log-entry.ts';
+import type { LogEntry } from '../../../src/domain/answers.ts';
 import { closing } from '../environment.ts';
 
 /** A connected client and the events that it received. */

@@ -1,6 +1,6 @@
 import { io } from 'socket.io-client';
 import type { SubscriptionAnswer } from '../../../src/api/live/subscriptions.ts';
-import type { LogEntry } from '../../../src/domain/log-entry.ts';
+import type { LogEntry } from '../../../src/domain/answers.ts';
 
 /**
  * A client like that of src/api/live/README.md: it subscribes to endpoints, and after every interruption catches up from its last
