@@ -1,4 +1,6 @@
-import { render } from 'preact';
-import { el } from './el.ts';
+import { h, render } from 'preact';
+import { readSettings } from './settings.ts';
+import { createInspector } from './state/inspector.ts';
+import { App } from './view/app.ts';
 
-render(el('h1', null, 'Hookbay'), document.body);
+render(h(App, { inspector: createInspector(readSettings()) }), document.body);

@@ -1,0 +1,78 @@
+/** An answer of the API that is no success, or none at all (`status` 0). */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+
+  constructor(status: number, message: string, body: Record<string, unknown> = {}) {
+    super(message);
+    this.status = status;
+    this.body = body;
+  }
+}
+
+export interface Answer<T> {
+  body: T;
+  /** Batches that have their receipts and are not stored yet, so this answer may lack them; undefined = none. */
+  pending: string | undefined;
+}
+
+/** The management API as the user who is signed in. Every call throws `ApiError`. */
+export interface Api {
+  get<T>(path: string, query?: URLSearchParams, signal?: AbortSignal): Promise<Answer<T>>;
+  /** Sends JSON, where a body is given. */
+  call<T>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<T>;
+  bytes(path: string, signal?: AbortSignal): Promise<Blob>;
+}
+
+const TIMEOUT_MS = 30_000;
+const DOWNLOAD_TIMEOUT_MS = 600_000;
+
+/** @param onUnauthorized called with the server's reason when the token is not valid any more */
+export function createApi(token: () => string | undefined, onUnauthorized: (reason: string) => void): Api {
+  async function request(
+    method: string,
+    path: string,
+    { body, signal, timeoutMs = TIMEOUT_MS }: { body?: unknown; signal?: AbortSignal | undefined; timeoutMs?: number },
+  ): Promise<Response> {
+    const used = token();
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const response = await fetch(path, {
+      method,
+      headers: {
+        ...(used !== undefined && { Authorization: `Bearer ${used}` }),
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
+    }).catch((error: unknown) => {
+      if (signal?.aborted) throw error;
+      throw new ApiError(0, 'Hookbay is unreachable');
+    });
+    if (response.ok) return response;
+    const error = await errorOf(response);
+    if (response.status === 401 && used === token()) onUnauthorized(error.message);
+    throw error;
+  }
+
+  return {
+    async get(path, query, signal) {
+      const target = query === undefined || query.size === 0 ? path : `${path}?${query}`;
+      const response = await request('GET', target, { signal });
+      return { body: await response.json(), pending: response.headers.get('X-Captures-Pending') ?? undefined };
+    },
+    call: async (method, path, body) => (await request(method, path, { body })).json(),
+    bytes: async (path, signal) => (await request('GET', path, { signal, timeoutMs: DOWNLOAD_TIMEOUT_MS })).blob(),
+  };
+}
+
+async function errorOf(response: Response): Promise<ApiError> {
+  const body = (await response.json().catch(() => ({}))) as Record<string, unknown>;
+  const said = typeof body['error'] === 'string' ? body['error'] : `Hookbay answered ${response.status}`;
+  const described = /error_description="([^"]*)"/.exec(response.headers.get('WWW-Authenticate') ?? '')?.[1];
+  return new ApiError(response.status, described ?? said, body);
+}
+
+/** What to tell the user about any error. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
