@@ -14,6 +14,7 @@ export interface LiveEvents {
 export interface Live {
   /** Follows the endpoint, after all entries beyond `after` have been sent. */
   subscribe(endpointId: string, after: number): Promise<Subscribed>;
+  isConnected(): boolean;
   /** Tries at once. */
   retry(): void;
   close(): void;
@@ -73,6 +74,7 @@ export function openLive(token: () => string | undefined, on: LiveEvents): Live 
       if ('error' in answer) throw new Error(answer.error);
       return answer;
     },
+    isConnected: () => socket.connected,
     retry() {
       clearTimeout(timer);
       attempts = 0;
