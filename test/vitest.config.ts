@@ -6,7 +6,7 @@ const shared = {
   // Long time limits: a slow machine is no failure. Tests wait for conditions, not for time.
   testTimeout: 120_000,
   hookTimeout: 120_000,
-  expect: { requireAssertions: true },
+  expect: { requireAssertions: true, poll: { timeout: 60_000 } },
 } as const;
 
 export default defineConfig({

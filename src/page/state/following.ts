@@ -30,7 +30,7 @@ const OVERTAKEN_MS = 1_500;
 const RETRY_MS = 2_000;
 
 /** Failed attempts without any success before the page says that it is not live. */
-const FUTILE_ATTEMPTS = 3;
+const FUTILE_ATTEMPTS = 2;
 
 /** Follows an endpoint without a gap: over lost connections, lost events, and events that overtake each other. */
 export function follow(options: FollowingOptions): Following {

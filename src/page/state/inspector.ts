@@ -1,5 +1,5 @@
 import { formatAddress, parseAddress, type Address } from '../model/address.ts';
-import { NO_FILTER } from '../model/filter.ts';
+import { NO_FILTER, type Filter } from '../model/filter.ts';
 import type { Settings } from '../settings.ts';
 import { createApi, type Api } from './api.ts';
 import { createDetail, type Detail } from './detail.ts';
@@ -9,6 +9,7 @@ import { createSearch, type Search } from './search.ts';
 import { openSession, type SessionStore } from './session.ts';
 import { createShown, type Shown } from './shown.ts';
 import { createStore, type Store } from './store.ts';
+import { countUnread, type Unread } from './unread.ts';
 
 /** What is open: an endpoint's entries, and those of them that the list shows. */
 export interface Open {
@@ -26,6 +27,7 @@ export interface Inspector {
   endpoints: Endpoints;
   open: Store<Open | undefined>;
   detail: Detail;
+  unread: Unread;
   /** Goes to an address: a new entry of the history, unless `replace`. */
   go: (change: Partial<Address>, replace?: boolean) => void;
   /** The dialog that is open. */
@@ -60,6 +62,9 @@ export function createInspector(settings: Settings): Inspector {
   const endpoints = createEndpoints(api);
   const detail = createDetail(api);
 
+  let filtered: { opened: Open | undefined; filter: Filter } | undefined;
+  const unread = countUnread();
+
   /** Opens and closes what the address names. */
   function follow(): void {
     const { endpoint, request, filter } = address.get();
@@ -69,13 +74,15 @@ export function createInspector(settings: Settings): Inspector {
       closeFeed(now);
       open.set(wanted === undefined ? undefined : openEndpoint(wanted));
     }
-    open.get()?.shown.filter(filter);
+    if (open.get() !== filtered?.opened || filter !== filtered?.filter) open.get()?.shown.filter(filter);
+    filtered = { opened: open.get(), filter };
     detail.open(wanted === undefined ? undefined : request);
   }
 
   function openEndpoint(endpointId: string): Open {
     const onUnauthorized = (reason: string): void => session.end(reason);
     const feed = openFeed({ api, endpointId, live: settings.live, token, onUnauthorized });
+    feed.onAdded((entries, live) => live && unread.arrived(entries.length));
     const search = createSearch(api);
     return { feed, search, shown: createShown(feed, search) };
   }
@@ -106,6 +113,7 @@ export function createInspector(settings: Settings): Inspector {
     endpoints,
     open,
     detail,
+    unread,
     notice,
     dialog: createStore<Dialog | undefined>(undefined),
     go(change, replace = false) {

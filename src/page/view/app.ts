@@ -9,6 +9,7 @@ import { Notices } from './notices.ts';
 import { Header } from './start/header.ts';
 import { SignIn } from './start/sign-in.ts';
 import { StartPage } from './start/start-page.ts';
+import { useTitle } from './title.ts';
 
 export function App({ inspector }: { inspector: Inspector }): ComponentChild {
   return h(InspectorContext.Provider, { value: inspector }, h(Page, null));
@@ -19,6 +20,7 @@ function Page(): ComponentChild {
   const signedIn = useStore(session, ({ token }) => token !== undefined);
   const opened = useStore(open);
   const request = useStore(address, (now) => now.request);
+  useTitle();
   if (!signedIn) return h(SignIn, null);
   return el(
     'div',
