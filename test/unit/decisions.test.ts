@@ -85,6 +85,7 @@ const ROWS = [
   'Wait',
   'Event stream',
   '`bodyBytes`',
+  'Subscription: `bodyBytes`',
 ];
 
 /** Titles with brackets at their end, by the text in the brackets. */
