@@ -86,6 +86,7 @@ const ROWS = [
   'Event stream',
   '`bodyBytes`',
   'Subscription: `bodyBytes`',
+  'Activity',
 ];
 
 /** Titles with brackets at their end, by the text in the brackets. */
