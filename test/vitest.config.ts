@@ -52,7 +52,7 @@ export default defineConfig({
           exclude: ['test/page/unit/**'],
           maxWorkers: 1,
           fileParallelism: false,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],
