@@ -164,7 +164,9 @@ describePage('the live list', () => {
     await expect.poll(() => stateOf(page)).toBe('live');
     const said = await page.evaluate(() => (globalThis as unknown as { said: string[] }).said);
     const toGo = said.flatMap((text) => /([\d,]+) to go/.exec(text)?.[1]?.replaceAll(',', '') ?? []).map(Number);
-    expect(toGo[0]).toBe(2_500);
+    // The first of them may have come with the frame in which it says so.
+    expect(toGo[0]).toBeGreaterThan(2_000);
+    expect(toGo[0]).toBeLessThanOrEqual(2_500);
     expect(toGo).toEqual(toGo.toSorted((a, b) => b - a));
     expect(toGo.length).toBeGreaterThan(2);
     expect(await rowsOf(page)).toEqual(await storedIds(id));
