@@ -1,15 +1,18 @@
 import { formatAddress, parseAddress, type Address } from '../model/address.ts';
-import { NO_FILTER, type Filter } from '../model/filter.ts';
+import { equals, NO_FILTER } from '../model/filter.ts';
 import type { Settings } from '../settings.ts';
 import { createApi, type Api } from './api.ts';
 import { createDetail, type Detail } from './detail.ts';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
 import { openFeed, type Feed } from './feed.ts';
+import { openPreferences, type Preferences } from './preferences.ts';
 import { createSearch, type Search } from './search.ts';
+import { createSelection, type Selection } from './selection.ts';
 import { openSession, type SessionStore } from './session.ts';
 import { createShown, type Shown } from './shown.ts';
 import { createStore, type Store } from './store.ts';
 import { countUnread, type Unread } from './unread.ts';
+import { openVisited } from './visited.ts';
 
 /** What is open: an endpoint's entries, and those of them that the list shows. */
 export interface Open {
@@ -28,6 +31,8 @@ export interface Inspector {
   open: Store<Open | undefined>;
   detail: Detail;
   unread: Unread;
+  selection: Selection;
+  preferences: Preferences;
   /** Goes to an address: a new entry of the history, unless `replace`. */
   go: (change: Partial<Address>, replace?: boolean) => void;
   /** The dialog that is open. */
@@ -61,8 +66,11 @@ export function createInspector(settings: Settings): Inspector {
   const notice = createStore<Notice | undefined>(undefined);
   const endpoints = createEndpoints(api);
   const detail = createDetail(api);
+  const selection = createSelection();
+  const visited = openVisited();
 
-  let filtered: { opened: Open | undefined; filter: Filter } | undefined;
+  let filtered = NO_FILTER;
+
   const unread = countUnread();
 
   /** Opens and closes what the address names. */
@@ -74,8 +82,9 @@ export function createInspector(settings: Settings): Inspector {
       closeFeed(now);
       open.set(wanted === undefined ? undefined : openEndpoint(wanted));
     }
-    if (open.get() !== filtered?.opened || filter !== filtered?.filter) open.get()?.shown.filter(filter);
-    filtered = { opened: open.get(), filter };
+    if (now?.feed.endpointId !== wanted || !equals(filter, filtered)) selection.clear();
+    filtered = filter;
+    open.get()?.shown.filter(filter);
     detail.open(wanted === undefined ? undefined : request);
   }
 
@@ -99,6 +108,7 @@ export function createInspector(settings: Settings): Inspector {
   }
 
   addEventListener('hashchange', () => {
+    visited.drop();
     address.set(parseAddress(location.hash));
     follow();
   });
@@ -114,6 +124,8 @@ export function createInspector(settings: Settings): Inspector {
     open,
     detail,
     unread,
+    selection,
+    preferences: openPreferences(),
     notice,
     dialog: createStore<Dialog | undefined>(undefined),
     go(change, replace = false) {
@@ -122,8 +134,8 @@ export function createInspector(settings: Settings): Inspector {
       const next = { ...before, ...(moved && { request: undefined, filter: NO_FILTER }), ...change };
       const text = formatAddress(next);
       if (text === formatAddress(before)) return;
-      if (replace) history.replaceState(null, '', text);
-      else history.pushState(null, '', text);
+      if (replace) visited.replace(text);
+      else visited.push(text);
       address.set(next);
       follow();
     },
