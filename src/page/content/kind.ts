@@ -62,7 +62,7 @@ function findKind(bytes: Uint8Array, contentType: string, cut: boolean): BodyKin
   return { kind: textKind(text, contentType, cut), text };
 }
 
-/** The content type's, where the body begins with it, or a preamble comes before it; otherwise that of the first line. */
+/** The content type's, where the body has it near its beginning; otherwise that of the first line. */
 function boundaryOf(start: string, contentType: string): string | undefined {
   const sniffed = MULTIPART_START.exec(start)?.[1];
   if (claimOf(contentType) !== 'multipart') return sniffed;
