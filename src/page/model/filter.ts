@@ -59,7 +59,10 @@ export function parseFilter(query: URLSearchParams): Filter {
   const path = query.get('path') ?? '';
   return {
     q: (query.get('q') ?? '').slice(0, MAX_TEXT),
-    methods: method.toUpperCase().split(',').filter((name) => METHOD.test(name)),
+    methods: method
+      .toUpperCase()
+      .split(',')
+      .filter((name) => METHOD.test(name)),
     type: (query.get('type') ?? '').slice(0, MAX_TEXT),
     headers: query.getAll('header').slice(0, MAX_HEADERS).map(parseHeader),
     path: path.startsWith('/') ? path : '',
