@@ -6,6 +6,8 @@ import { misses, startSearch } from '../../state/filtering.ts';
 import type { Open } from '../../state/inspector.ts';
 import { MAX_FOUND } from '../../state/search.ts';
 import { useInspector, useStore } from '../context.ts';
+import { useMedia } from '../media.ts';
+import { ActivityPicture } from './activity.ts';
 import { ZoneSwitch } from './zone-switch.ts';
 import { countInWords, gapsInWords, searchInWords } from './words.ts';
 
@@ -17,6 +19,7 @@ export function ListStatus({ open }: { open: Open }): ComponentChild {
   const { rows, unsure, filtering } = useStore(shown.state);
   const { older, stored } = useStore(feed.state);
   const { filter } = useStore(search.state);
+  const isWide = useMedia('(min-width: 700px)');
   const count = countInWords({ rows: rows.length, loaded: feed.book.entries.length, stored, older, filtered });
   const gaps = filtered && misses(open) ? gapsInWords({ older, unsure }) : [];
   return el(
@@ -25,7 +28,7 @@ export function ListStatus({ open }: { open: Open }): ComponentChild {
     el('span', { class: 'count' }, filtering ? `${count} …` : count),
     gaps.map((gap) => el('span', { class: 'gap', key: gap }, gap)),
     filter === undefined ? filtered && h(SearchButton, { open }) : h(SearchProgress, { open }),
-    h(ZoneSwitch, null),
+    el('span', { class: 'list-end' }, isWide && h(ActivityPicture, { open }), h(ZoneSwitch, null)),
   );
 }
 
