@@ -26,6 +26,12 @@ export function isEmpty(filter: Filter): boolean {
   return formatFilter(filter).size === 0;
 }
 
+/** The filter with one more header; the API takes four, so the first one goes. */
+export function addHeader(filter: Filter, name: string, text: string): Filter {
+  const others = filter.headers.filter(([other, its]) => other.toLowerCase() !== name.toLowerCase() || its !== text);
+  return { ...filter, headers: [...others, [name.toLowerCase(), text] as const].slice(-MAX_HEADERS) };
+}
+
 /** The filter as parameters of an address; the API understands all of them but `type`. */
 export function formatFilter({ q, methods, type, headers, path, since, until }: Filter): URLSearchParams {
   const query = new URLSearchParams();

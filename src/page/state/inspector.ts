@@ -5,7 +5,9 @@ import { createApi, type Api } from './api.ts';
 import { createDetail, type Detail } from './detail.ts';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
 import { openFeed, type Feed } from './feed.ts';
+import { openPreferences, type Preferences } from './preferences.ts';
 import { createSearch, type Search } from './search.ts';
+import { createSelection, type Selection } from './selection.ts';
 import { openSession, type SessionStore } from './session.ts';
 import { createShown, type Shown } from './shown.ts';
 import { createStore, type Store } from './store.ts';
@@ -26,6 +28,8 @@ export interface Inspector {
   endpoints: Endpoints;
   open: Store<Open | undefined>;
   detail: Detail;
+  selection: Selection;
+  preferences: Preferences;
   /** Goes to an address: a new entry of the history, unless `replace`. */
   go: (change: Partial<Address>, replace?: boolean) => void;
   /** The dialog that is open. */
@@ -59,6 +63,7 @@ export function createInspector(settings: Settings): Inspector {
   const notice = createStore<Notice | undefined>(undefined);
   const endpoints = createEndpoints(api);
   const detail = createDetail(api);
+  const selection = createSelection();
 
   /** Opens and closes what the address names. */
   function follow(): void {
@@ -106,6 +111,8 @@ export function createInspector(settings: Settings): Inspector {
     endpoints,
     open,
     detail,
+    selection,
+    preferences: openPreferences(),
     notice,
     dialog: createStore<Dialog | undefined>(undefined),
     go(change, replace = false) {
