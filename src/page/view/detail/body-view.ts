@@ -62,10 +62,10 @@ function CutNotice({ entry, shown, isLoading }: { entry: Entry; shown: number; i
   return el('p', { class: 'cut-notice' }, what, isLoading ? ' Loading more …' : h(DownloadButton, { id: entry.id }));
 }
 
-function viewOf({ bytes, kind, text }: Content, as: ShowAs): ComponentChild {
+function viewOf({ bytes, kind, isCut, text }: Content, as: ShowAs): ComponentChild {
   if (as === 'hex') return h(HexView, { bytes });
   if (as === 'sent' && text !== undefined) return h(TextView, { text });
-  return bytes.length === 0 ? null : h(ContentView, { bytes, kind });
+  return bytes.length === 0 ? null : h(ContentView, { bytes, kind, isCut });
 }
 
 /** The first choice is what the body is. */

@@ -10,6 +10,7 @@ import { LINES_AT_FIRST } from './lines.ts';
 import { MultipartView } from './multipart-view.ts';
 import { NdjsonView } from './ndjson-view.ts';
 import { TextView } from './text-view.ts';
+import { XmlView } from './xml-view.ts';
 
 const PART_LINES_AT_FIRST = 100;
 
@@ -19,6 +20,8 @@ const MAX_DEPTH = 3;
 interface ContentProps {
   bytes: Bytes;
   kind: BodyKind;
+  /** Whether the end of them is missing. */
+  isCut: boolean;
   /** How many lines are shown at first. */
   limit?: number;
   /** How many multiparts are around this content. */
@@ -26,7 +29,7 @@ interface ContentProps {
 }
 
 /** Bytes as what they are. */
-export function ContentView({ bytes, kind, limit = LINES_AT_FIRST, depth = 0 }: ContentProps): ComponentChild {
+export function ContentView({ bytes, kind, isCut, limit = LINES_AT_FIRST, depth = 0 }: ContentProps): ComponentChild {
   const { text, mediaType, boundary } = kind;
   if (kind.kind === 'empty') return el('p', { class: 'note' }, depth === 0 ? 'The body is empty.' : 'Empty.');
   if (kind.kind === 'image' && mediaType !== undefined) return h(ImageView, { bytes, mediaType });
@@ -34,7 +37,8 @@ export function ContentView({ bytes, kind, limit = LINES_AT_FIRST, depth = 0 }: 
     return h(MultipartView, {
       bytes,
       boundary,
-      show: (part, its) => h(ContentView, { bytes: part, kind: its, limit: PART_LINES_AT_FIRST, depth: depth + 1 }),
+      show: (part, its, cut) =>
+        h(ContentView, { bytes: part, kind: its, isCut: cut, limit: PART_LINES_AT_FIRST, depth: depth + 1 }),
     });
   if (text === undefined) return h(HexView, { bytes });
   switch (kind.kind) {
@@ -44,6 +48,8 @@ export function ContentView({ bytes, kind, limit = LINES_AT_FIRST, depth = 0 }: 
       return h(NdjsonView, { text });
     case 'form':
       return h(FormView, { text });
+    case 'xml':
+      return h(XmlView, { text, isCut, limit });
     default:
       return h(TextView, { text, limit });
   }

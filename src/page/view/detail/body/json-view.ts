@@ -1,18 +1,20 @@
 import { h, type ComponentChild } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import type { JsonLine, JsonToken } from '../../../content/json.ts';
+import { jsonLines, type JsonLine, type JsonToken } from '../../../content/json.ts';
 import { formatCount } from '../../../content/size.ts';
 import { visibleText } from '../../../content/visible.ts';
 import { el } from '../../../el.ts';
 import { moveInFolds } from './folds.ts';
-import { createJsonSource, type JsonSource } from './json-source.ts';
+import { createLineSource, type LineSource } from './line-source.ts';
 import { line, lines, LINES_AT_FIRST } from './lines.ts';
 import { LongText } from './long-text.ts';
 import { usePages } from './pages.ts';
 
+type Source = LineSource<JsonLine>;
+
 /** JSON on lines of its own, each token exactly as it was sent; objects and arrays fold. */
 export function JsonView({ text, limit = LINES_AT_FIRST }: { text: string; limit?: number }): ComponentChild {
-  const source = useMemo(() => createJsonSource(text), [text]);
+  const source = useMemo(() => createLineSource((from, count) => jsonLines(text, { from, lines: count })), [text]);
   const [folded, setFolded] = useState<ReadonlySet<number>>(new Set());
   // The one fold that Tab stops at; arrows move between folds.
   const [current, setCurrent] = useState<number>();
@@ -29,6 +31,7 @@ export function JsonView({ text, limit = LINES_AT_FIRST }: { text: string; limit
 
   const view = lines(
     'JSON',
+    source.count,
     numbers.map((number) => {
       const { indent, tokens, path, close, members = 0 } = source.line(number) as JsonLine;
       const isFolded = folded.has(number);
@@ -61,12 +64,12 @@ function membersOf(tokens: JsonToken[], members: number): string {
   return `${formatCount(members)} ${word}${members === 1 ? '' : 's'}`;
 }
 
-function canFold(source: JsonSource, number: number): boolean {
+function canFold(source: Source, number: number): boolean {
   return source.line(number)?.close !== undefined;
 }
 
 /** The first lines that no fold hides. */
-function visibleLines(source: JsonSource, folded: ReadonlySet<number>, count: number): number[] {
+function visibleLines(source: Source, folded: ReadonlySet<number>, count: number): number[] {
   const numbers: number[] = [];
   for (let number = 0; number < source.count && numbers.length < count;) {
     numbers.push(number);
@@ -77,7 +80,7 @@ function visibleLines(source: JsonSource, folded: ReadonlySet<number>, count: nu
 }
 
 /** How many lines are in folds, each counted once. */
-function hiddenBy(source: JsonSource, folded: ReadonlySet<number>): number {
+function hiddenBy(source: Source, folded: ReadonlySet<number>): number {
   let [hidden, beyond] = [0, -1];
   for (const number of [...folded].toSorted((a, b) => a - b)) {
     const close = source.line(number)?.close ?? number;

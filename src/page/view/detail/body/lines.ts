@@ -25,6 +25,19 @@ export function line({ number, indent = 0, mark }: LineProps, ...children: Compo
   );
 }
 
-export function lines(label: string, children: ComponentChildren, more: ComponentChild = null): ComponentChild {
-  return [el('div', { class: 'lines', role: 'group', 'aria-label': label }, children), more];
+/** @param count how many there are in all; their numbers get as much room */
+export function lines(
+  label: string,
+  count: number,
+  children: ComponentChildren,
+  more: ComponentChild = null,
+): ComponentChild {
+  return [
+    el(
+      'div',
+      { class: 'lines', role: 'group', 'aria-label': label, style: { '--digits': String(count).length } },
+      children,
+    ),
+    more,
+  ];
 }

@@ -14,7 +14,7 @@ const PARTS_AT_FIRST = 10;
 interface MultipartProps {
   bytes: Bytes;
   boundary: string;
-  show: (bytes: Bytes, kind: BodyKind) => ComponentChild;
+  show: (bytes: Bytes, kind: BodyKind, isCut: boolean) => ComponentChild;
 }
 
 /** The parts of a multipart body, each by its own content. */
@@ -60,6 +60,6 @@ function PartView({ part, number, show }: PartProps): ComponentChild {
       ),
     ),
     kind.note !== undefined && el('p', { class: 'note warning' }, kind.note),
-    show(bytes, kind),
+    show(bytes, kind, unfinished === true),
   );
 }

@@ -22,6 +22,7 @@ export function NdjsonView({ text }: { text: string }): ComponentChild {
     el('p', { class: 'note' }, `${formatCount(records.length)} ${records.length === 1 ? 'record' : 'records'}`),
     lines(
       'Records',
+      records.at(-1)?.line ?? 0,
       records.slice(0, shown).map((record) => h(Record, { record, key: record.line })),
       more,
     ),

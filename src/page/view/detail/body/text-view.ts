@@ -13,6 +13,7 @@ export function TextView({ text, limit = LINES_AT_FIRST }: { text: string; limit
     end === 'CRLF' && el('p', { class: 'note' }, 'Lines end in CRLF.'),
     lines(
       'Text',
+      all.length,
       all.slice(0, shown).map((part, number) => line({ number }, h(LongText, { text: part, multiline: true }))),
       more,
     ),
