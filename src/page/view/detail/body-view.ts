@@ -9,12 +9,14 @@ import { DownloadButton } from './body/download-button.ts';
 import { HexView } from './body/hex-view.ts';
 import { TextView } from './body/text-view.ts';
 import type { Content } from './content.ts';
+import type { WholeBody } from './whole-body.ts';
 
 export interface BodyProps {
   entry: Entry;
   content: Content;
-  /** Whether the rest of it is being read. */
+  /** Whether the entry is being read. */
   isLoading: boolean;
+  whole: WholeBody;
   wrap: boolean;
   setWrap: (wrap: boolean) => void;
 }
@@ -34,7 +36,7 @@ const NAMES: Record<BodyKind['kind'], string> = {
 };
 
 /** The body as what it is, or as the text or the bytes that were sent. */
-export function BodyView({ entry, content, isLoading, wrap, setWrap }: BodyProps): ComponentChild {
+export function BodyView({ entry, content, isLoading, whole, wrap, setWrap }: BodyProps): ComponentChild {
   const { bytes, kind, isCut } = content;
   const [wanted, setAs] = useState<ShowAs>('content');
   const choices = choicesOf(content);
@@ -51,15 +53,31 @@ export function BodyView({ entry, content, isLoading, wrap, setWrap }: BodyProps
       ),
       kind.kind !== 'image' && toggle('Wrap lines', wrap, () => setWrap(!wrap)),
     ),
-    isCut && h(CutNotice, { entry, shown: bytes.length, isLoading }),
+    isCut && h(CutNotice, { entry, shown: bytes.length, isLoading, whole }),
     el('div', { class: 'content', 'data-wrap': wrap ? 'true' : 'false' }, viewOf(content, as)),
   ];
 }
 
-function CutNotice({ entry, shown, isLoading }: { entry: Entry; shown: number; isLoading: boolean }): ComponentChild {
-  const all = el('span', { title: exactSize(entry.size) }, formatSize(entry.size));
-  const what = shown === 0 ? ['Nothing is shown of ', all] : ['Shown: the first ', formatSize(shown), ' of ', all];
-  return el('p', { class: 'cut-notice' }, what, isLoading ? ' Loading more …' : h(DownloadButton, { id: entry.id }));
+interface CutProps {
+  entry: Entry;
+  /** How many bytes are shown. */
+  shown: number;
+  isLoading: boolean;
+  whole: WholeBody;
+}
+
+function CutNotice({ entry: { id, size }, shown, isLoading, whole }: CutProps): ComponentChild {
+  const { state, load } = whole;
+  const all = el('span', { title: exactSize(size) }, formatSize(size));
+  return el(
+    'p',
+    { class: 'cut-notice', role: 'note' },
+    shown === 0 ? ['Nothing is shown of ', all] : ['Shown: the first ', formatSize(shown), ' of ', all],
+    isLoading || state === 'loading'
+      ? ' Loading more …'
+      : [load !== undefined && el('button', { class: 'small', onClick: load }, 'Show all'), h(DownloadButton, { id })],
+    typeof state === 'object' && el('span', { class: 'error', role: 'alert' }, state.error),
+  );
 }
 
 function viewOf({ bytes, kind, isCut, text }: Content, as: ShowAs): ComponentChild {

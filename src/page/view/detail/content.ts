@@ -12,13 +12,17 @@ export interface Content {
   text: string | undefined;
 }
 
-/** Found out once for each body: an entry that is read again has the same one. */
-export function useContent({ body, body_encoding, content_type, body_truncated, size }: Entry): Content {
+/**
+ * Found out once for each body: an entry that is read again has the same one.
+ * @param whole the body, where the entry has but its beginning
+ */
+export function useContent(entry: Entry, whole: Bytes | undefined): Content {
+  const { body, body_encoding, content_type, size } = entry;
   return useMemo(() => {
-    const bytes = bodyBytes({ body, body_encoding });
-    const isCut = body_truncated === true || bytes.length < size;
+    const bytes = whole ?? bodyBytes({ body, body_encoding });
+    const isCut = bytes.length < size;
     const kind = kindOf(bytes, content_type, isCut);
     const text = kind.kind === 'image' ? undefined : (kind.text ?? decodeText(bytes, isCut));
     return { bytes, kind, isCut, text };
-  }, [body, body_encoding, content_type, body_truncated, size]);
+  }, [body, body_encoding, content_type, size, whole]);
 }

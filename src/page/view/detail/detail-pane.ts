@@ -12,6 +12,7 @@ import { HeadersView } from './headers-view.ts';
 import { queryCount, QueryView } from './query-view.ts';
 import { RawView } from './raw-view.ts';
 import { Tabs } from './tabs.ts';
+import { useWholeBody } from './whole-body.ts';
 
 const PANEL = 'detail-panel';
 
@@ -61,7 +62,8 @@ interface EntryProps {
 
 function EntryView({ entry, isLoading, choices, setChoices }: EntryProps): ComponentChild {
   const { tab, wrap } = choices;
-  const content = useContent(entry);
+  const whole = useWholeBody(entry, !isLoading);
+  const content = useContent(entry, whole.bytes);
   const panel = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     if (panel.current !== null) panel.current.scrollTop = 0;
@@ -75,7 +77,14 @@ function EntryView({ entry, isLoading, choices, setChoices }: EntryProps): Compo
   ] as const;
   const view = {
     body: () =>
-      h(BodyView, { entry, content, isLoading, wrap, setWrap: (next) => setChoices({ ...choices, wrap: next }) }),
+      h(BodyView, {
+        entry,
+        content,
+        isLoading,
+        whole,
+        wrap,
+        setWrap: (next) => setChoices({ ...choices, wrap: next }),
+      }),
     headers: () => h(HeadersView, { entry }),
     query: () => h(QueryView, { entry }),
     raw: () => h(RawView, { entry }),

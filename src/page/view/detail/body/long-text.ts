@@ -5,31 +5,36 @@ import { el } from '../../../el.ts';
 import { Visible } from '../../visible.ts';
 
 const SHOWN_CHARACTERS = 2_000;
+/** What a click adds: as much as is laid out in a moment. */
+const MORE_CHARACTERS = 200_000;
 
-/** A captured text of any length: what is long is cut, and shown on demand. */
-export function LongText({
-  text,
-  class: name = '',
-  multiline = false,
-}: {
+interface LongTextProps {
   text: string;
   class?: string;
   multiline?: boolean;
-}): ComponentChild {
-  const [whole, setWhole] = useState(false);
-  if (whole || text.length <= SHOWN_CHARACTERS) return h(Visible, { text, multiline, class: name });
-  const shown = beginningOf(text, SHOWN_CHARACTERS);
+}
+
+/** A captured text of any length: what is long is cut, and shown on demand. */
+export function LongText({ text, class: name = '', multiline = false }: LongTextProps): ComponentChild {
+  const [wanted, setWanted] = useState(SHOWN_CHARACTERS);
+  const shown = beginningOf(text, wanted);
+  const left = text.length - shown.length;
+  if (left === 0) return h(Visible, { text, multiline, class: name });
+  const next = Math.min(left, MORE_CHARACTERS);
   return [
     h(Visible, { text: shown, multiline, class: name }),
     el(
       'button',
-      { class: 'quiet more', onClick: () => setWhole(true) },
-      `… show the rest (${formatCount(text.length - shown.length)} characters)`,
+      { class: 'quiet more', onClick: () => setWanted(shown.length + MORE_CHARACTERS) },
+      next === left
+        ? `… show the rest (${formatCount(left)} characters)`
+        : `… show ${formatCount(next)} of ${formatCount(left)} more characters`,
     ),
   ];
 }
 
 /** At most so many characters, without half of a pair. */
 function beginningOf(text: string, length: number): string {
+  if (text.length <= length) return text;
   return text.slice(0, /[\ud800-\udbff]/.test(text.charAt(length - 1)) ? length - 1 : length);
 }

@@ -23,17 +23,18 @@ export function NdjsonView({ text }: { text: string }): ComponentChild {
     lines(
       'Records',
       records.at(-1)?.line ?? 0,
-      records.slice(0, shown).map((record) => h(Record, { record, key: record.line })),
+      records.slice(0, shown).map((record) => h(Record, { record, first: records[0]?.line, key: record.line })),
       more,
     ),
   );
 }
 
-function Record({ record }: { record: NdjsonRecord }): ComponentChild {
+function Record({ record, first }: { record: NdjsonRecord; first: number | undefined }): ComponentChild {
   const [open, setOpen] = useState(false);
   const mark = el('button', {
     class: 'fold',
     'aria-expanded': open ? 'true' : 'false',
+    tabIndex: record.line === first ? 0 : -1,
     'aria-label': `Record on line ${record.line}`,
     onClick: () => setOpen(!open),
   });
