@@ -69,6 +69,7 @@ export function createInspector(settings: Settings): Inspector {
       closeFeed(now);
       open.set(wanted === undefined ? undefined : openEndpoint(wanted));
     }
+    endpoints.watch(wanted);
     open.get()?.shown.filter(filter);
     detail.open(wanted === undefined ? undefined : request);
   }
@@ -87,6 +88,8 @@ export function createInspector(settings: Settings): Inspector {
   }
 
   function signedInOrOut(): void {
+    endpoints.reset();
+    detail.clear();
     if (token() !== undefined) void endpoints.refresh();
     follow();
   }
