@@ -31,24 +31,27 @@ export function openSession(): SessionStore {
     store.set({ token, reason: undefined });
   }
 
+  let isLeaving = false;
   // A link that signs in, opened in this tab: the page begins anew, without anything of the user before.
   addEventListener('hashchange', () => {
     const next = takeFromAddress();
     if (next === undefined) return;
-    signIn(next);
-    if (kept() === next) location.reload();
+    keep(next);
+    if (kept() !== next) return signIn(next);
+    isLeaving = true;
+    location.reload();
   });
 
   return {
     ...store,
     signIn,
     end(reason) {
+      if (isLeaving) return;
       keep(undefined);
       store.set({ token: undefined, reason });
     },
     signOut() {
       keep(undefined);
-      store.set({ token: undefined, reason: undefined });
       history.replaceState(null, '', location.pathname);
       location.reload();
     },
