@@ -86,6 +86,7 @@ export function createInspector(settings: Settings): Inspector {
     }
     if (now?.feed.endpointId !== wanted || !equals(filter, filtered)) selection.clear();
     filtered = filter;
+    endpoints.watch(wanted);
     open.get()?.shown.filter(filter);
     detail.open(wanted === undefined ? undefined : request);
   }
@@ -105,6 +106,8 @@ export function createInspector(settings: Settings): Inspector {
   }
 
   function signedInOrOut(): void {
+    endpoints.reset();
+    detail.clear();
     if (token() !== undefined) void endpoints.refresh();
     follow();
   }

@@ -9,8 +9,10 @@ export interface Session {
 
 export interface SessionStore extends Store<Session> {
   signIn(token: string): void;
-  /** Forgets the token. */
+  /** Forgets the token; the address stays, so the next one opens the same entry. */
   end(reason?: string): void;
+  /** Forgets everything, also what the page has in memory. */
+  signOut(): void;
 }
 
 const KEY = 'hookbay:token';
@@ -23,24 +25,53 @@ export function openSession(): SessionStore {
   const given = takeFromAddress();
   if (given !== undefined) keep(given);
   const store = createStore<Session>({ token: given ?? kept(), reason: undefined });
+
+  function signIn(token: string): void {
+    keep(token);
+    store.set({ token, reason: undefined });
+  }
+
+  let isLeaving = false;
+  // A link that signs in, opened in this tab: the page begins anew, without anything of the user before.
+  addEventListener('hashchange', () => {
+    const next = takeFromAddress();
+    if (next === undefined) return;
+    keep(next);
+    if (kept() !== next) return signIn(next);
+    isLeaving = true;
+    location.reload();
+  });
+
   return {
     ...store,
-    signIn(token) {
-      keep(token);
-      store.set({ token, reason: undefined });
-    },
+    signIn,
     end(reason) {
+      if (isLeaving) return;
       keep(undefined);
       store.set({ token: undefined, reason });
+    },
+    signOut() {
+      keep(undefined);
+      history.replaceState(null, '', location.pathname);
+      location.reload();
     },
   };
 }
 
 function takeFromAddress(): string | undefined {
-  const found = /^#token=([^&]+)(?:&to=(.*))?$/.exec(location.hash);
-  if (found?.[1] === undefined) return undefined;
-  history.replaceState(null, '', found[2] === undefined ? location.pathname : `#${decodeURIComponent(found[2])}`);
-  return decodeURIComponent(found[1]);
+  const found = /^#token=([^&]*)(?:&to=(.*))?$/.exec(location.hash);
+  if (found === null) return undefined;
+  const [, token = '', to] = found;
+  history.replaceState(null, '', to === undefined ? location.pathname : `#${decoded(to)}`);
+  return token === '' ? undefined : decoded(token);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** Storage can be switched off; then the token lives in memory alone. */
