@@ -1,5 +1,4 @@
-import { formatAddress, parseAddress, type Address } from '../model/address.ts';
-import { NO_FILTER } from '../model/filter.ts';
+import { changeAddress, formatAddress, parseAddress, type Address } from '../model/address.ts';
 import type { Settings } from '../settings.ts';
 import { createApi, type Api } from './api.ts';
 import { createDetail, type Detail } from './detail.ts';
@@ -26,6 +25,8 @@ export interface Inspector {
   endpoints: Endpoints;
   open: Store<Open | undefined>;
   detail: Detail;
+  /** Secrets that were pasted for a check, by endpoint and provider: in memory alone, until the page is left. */
+  secrets: Map<string, string>;
   /** Goes to an address: a new entry of the history, unless `replace`. */
   go: (change: Partial<Address>, replace?: boolean) => void;
   /** The dialog that is open. */
@@ -40,6 +41,7 @@ export type Dialog =
   | { name: 'create' }
   | { name: 'delete-endpoint'; endpointId: string }
   | { name: 'delete-entries'; ids: readonly string[]; ofFilter?: boolean }
+  | { name: 'compare-with'; id: string }
   | { name: 'response'; endpointId: string }
   | { name: 'shares'; endpointId: string; requestId?: string }
   | { name: 'export'; endpointId: string };
@@ -59,6 +61,7 @@ export function createInspector(settings: Settings): Inspector {
   const notice = createStore<Notice | undefined>(undefined);
   const endpoints = createEndpoints(api);
   const detail = createDetail(api);
+  const secrets = new Map<string, string>();
 
   /** Opens and closes what the address names. */
   function follow(): void {
@@ -87,7 +90,8 @@ export function createInspector(settings: Settings): Inspector {
   }
 
   function signedInOrOut(): void {
-    if (token() !== undefined) void endpoints.refresh();
+    if (token() === undefined) secrets.clear();
+    else void endpoints.refresh();
     follow();
   }
 
@@ -106,12 +110,12 @@ export function createInspector(settings: Settings): Inspector {
     endpoints,
     open,
     detail,
+    secrets,
     notice,
     dialog: createStore<Dialog | undefined>(undefined),
     go(change, replace = false) {
       const before = address.get();
-      const moved = change.endpoint !== undefined && change.endpoint !== before.endpoint;
-      const next = { ...before, ...(moved && { request: undefined, filter: NO_FILTER }), ...change };
+      const next = changeAddress(before, change);
       const text = formatAddress(next);
       if (text === formatAddress(before)) return;
       if (replace) history.replaceState(null, '', text);
