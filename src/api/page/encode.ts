@@ -9,8 +9,12 @@ const ENCODERS = {
 };
 export type Encoding = keyof typeof ENCODERS;
 
+/** Browsers send 30 characters. Reading 14,000 takes 3 ms. */
+const MAX_ACCEPTED_CHARACTERS = 256;
+
 /** The smallest that the client takes, whatever it names first; undefined is the file as it is. */
 export function encodingFor(ctx: Context): Encoding | undefined {
+  if (ctx.get('Accept-Encoding').length > MAX_ACCEPTED_CHARACTERS) return undefined;
   return (['br', 'gzip'] as const).find((encoding) => ctx.acceptsEncodings(encoding) === encoding);
 }
 

@@ -49,6 +49,8 @@ export function pageRoutes(router: Router, options: PageOptions): void {
   const encoded = new Map([...files.byPath].map(([path, { content }]) => [path, createEncoded(content)]));
 
   router.get('/', (ctx) => {
+    // The router takes `//`, too: there the page's relative addresses would lead nowhere.
+    if (ctx.path !== '/') throw notFound();
     const nonce = randomBytes(NONCE_BYTES).toString('base64');
     ctx.set({
       'Content-Security-Policy': contentSecurityPolicy(nonce),
