@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
+import { client, mintToken } from '../support/client.ts';
 import { describePage, PHONE, usePage, type PageTests } from './support/page.ts';
 
 let tests: PageTests;
@@ -97,10 +98,11 @@ describePage('taking a request away', () => {
   });
 
   test('24 a body of 25 MiB is saved as it was sent', async () => {
-    const endpoint = await newEndpoint();
-    const body = randomBytes(9 * 1024 * 1024);
+    const token = mintToken('eve', { plan: 'enterprise' });
+    const endpoint = (await client(tests.url, token).create()).body.id;
+    const body = randomBytes(25 * 1024 * 1024);
     const { id } = await tests.capture(endpoint, { body });
-    const page = await openEntry(endpoint, id);
+    const page = await openEntry(endpoint, id, { token });
     await page.getByText('More', { exact: true }).click();
     const [download] = await Promise.all([
       page.waitForEvent('download'),

@@ -22,7 +22,7 @@ async function openLast(...captures: { path?: string; headers?: string[]; body?:
 
 /** Rows of the list have to be there: the one before is looked for among them. */
 async function compare(page: Page, rows: number) {
-  await expect.poll(() => page.getByRole('option').count()).toBe(rows);
+  await expect.poll(() => page.getByRole('listbox', { name: 'Requests' }).getByRole('option').count()).toBe(rows);
   await page.getByRole('button', { name: 'Compare', exact: true }).click();
   const pane = page.getByRole('region', { name: 'Comparison' });
   await pane.getByRole('group', { name: 'Differences' }).waitFor();

@@ -1,13 +1,17 @@
 import { changeAddress, formatAddress, parseAddress, type Address } from '../model/address.ts';
+import { equals, NO_FILTER } from '../model/filter.ts';
 import type { Settings } from '../settings.ts';
 import { createApi, type Api } from './api.ts';
 import { createDetail, type Detail } from './detail.ts';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
 import { openFeed, type Feed } from './feed.ts';
+import { openPreferences, type Preferences } from './preferences.ts';
 import { createSearch, type Search } from './search.ts';
+import { createSelection, type Selection } from './selection.ts';
 import { openSession, type SessionStore } from './session.ts';
 import { createShown, type Shown } from './shown.ts';
 import { createStore, type Store } from './store.ts';
+import { openVisited } from './visited.ts';
 
 /** What is open: an endpoint's entries, and those of them that the list shows. */
 export interface Open {
@@ -27,6 +31,8 @@ export interface Inspector {
   detail: Detail;
   /** Secrets that were pasted for a check, by endpoint and provider: in memory alone, until the page is left. */
   secrets: Map<string, string>;
+  selection: Selection;
+  preferences: Preferences;
   /** Goes to an address: a new entry of the history, unless `replace`. */
   go: (change: Partial<Address>, replace?: boolean) => void;
   /** The dialog that is open. */
@@ -62,6 +68,10 @@ export function createInspector(settings: Settings): Inspector {
   const endpoints = createEndpoints(api);
   const detail = createDetail(api);
   const secrets = new Map<string, string>();
+  const selection = createSelection();
+  const visited = openVisited();
+
+  let filtered = NO_FILTER;
 
   /** Opens and closes what the address names. */
   function follow(): void {
@@ -72,6 +82,8 @@ export function createInspector(settings: Settings): Inspector {
       closeFeed(now);
       open.set(wanted === undefined ? undefined : openEndpoint(wanted));
     }
+    if (now?.feed.endpointId !== wanted || !equals(filter, filtered)) selection.clear();
+    filtered = filter;
     open.get()?.shown.filter(filter);
     detail.open(wanted === undefined ? undefined : request);
   }
@@ -96,6 +108,7 @@ export function createInspector(settings: Settings): Inspector {
   }
 
   addEventListener('hashchange', () => {
+    visited.drop();
     address.set(parseAddress(location.hash));
     follow();
   });
@@ -111,6 +124,8 @@ export function createInspector(settings: Settings): Inspector {
     open,
     detail,
     secrets,
+    selection,
+    preferences: openPreferences(),
     notice,
     dialog: createStore<Dialog | undefined>(undefined),
     go(change, replace = false) {
@@ -118,8 +133,8 @@ export function createInspector(settings: Settings): Inspector {
       const next = changeAddress(before, change);
       const text = formatAddress(next);
       if (text === formatAddress(before)) return;
-      if (replace) history.replaceState(null, '', text);
-      else history.pushState(null, '', text);
+      if (replace) visited.replace(text);
+      else visited.push(text);
       address.set(next);
       follow();
     },

@@ -5,6 +5,7 @@ import { InspectorContext, useInspector, useStore } from './context.ts';
 import { ComparePane } from './detail/compare.ts';
 import { DetailPane } from './detail/detail-pane.ts';
 import { Dialogs } from './dialogs/dialogs.ts';
+import { useKeys } from './keys.ts';
 import { ListPane } from './list/list-pane.ts';
 import { Notices } from './notices.ts';
 import { Header } from './start/header.ts';
@@ -21,6 +22,7 @@ function Page(): ComponentChild {
   const opened = useStore(open);
   const request = useStore(address, (now) => now.request);
   const compare = useStore(address, (now) => now.compare);
+  useKeys();
   if (!signedIn) return h(SignIn, null);
   return el(
     'div',

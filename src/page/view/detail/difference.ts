@@ -2,9 +2,10 @@ import { h, type ComponentChild } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { LogEntry } from '../../../domain/answers.ts';
 import { compareEntries, MAX_CHANGES, type Change, type Section } from '../../content/diff.ts';
-import { formatDateTime } from '../../content/time.ts';
+import { formatDateTime, type Zone } from '../../content/time.ts';
 import { el } from '../../el.ts';
 import { pathBehindKey } from '../../model/entry.ts';
+import { useInspector, useStore } from '../context.ts';
 import { Visible } from '../visible.ts';
 import { BodyDifferenceView } from './body-difference.ts';
 
@@ -16,6 +17,7 @@ const NAMES: Record<Section['title'], string> = {
 
 /** What differs between two entries: by sign, by colour, and in words where nothing does. */
 export function DifferenceView({ older, newer }: { older: LogEntry; newer: LogEntry }): ComponentChild {
+  const zone = useStore(useInspector().preferences.zone);
   const { identical, sections, body } = useMemo(() => compareEntries(older, newer), [older, newer]);
   const same = [
     ...sections.filter(({ changes }) => changes.length === 0).map(({ title }) => NAMES[title]),
@@ -24,7 +26,7 @@ export function DifferenceView({ older, newer }: { older: LogEntry; newer: LogEn
   return el(
     'div',
     { class: 'difference', tabIndex: 0, role: 'group', 'aria-label': 'Differences' },
-    el('dl', { class: 'compared' }, entryLine('−', 'removed', older), entryLine('+', 'added', newer)),
+    el('dl', { class: 'compared' }, entryLine('−', 'removed', older, zone), entryLine('+', 'added', newer, zone)),
     identical
       ? el('p', { class: 'compare-same', role: 'status' }, 'Identical: method, path, query, headers and body.')
       : same.length > 0 && el('p', { class: 'compare-same', role: 'status' }, `The same: ${same.join(', ')}.`),
@@ -35,7 +37,12 @@ export function DifferenceView({ older, newer }: { older: LogEntry; newer: LogEn
   );
 }
 
-function entryLine(sign: string, kind: string, { method, path, created_at: time, id }: LogEntry): ComponentChild {
+function entryLine(
+  sign: string,
+  kind: string,
+  { method, path, created_at: time, id }: LogEntry,
+  zone: Zone,
+): ComponentChild {
   return [
     el('dt', { class: kind }, sign),
     el(
@@ -44,7 +51,7 @@ function entryLine(sign: string, kind: string, { method, path, created_at: time,
       el('span', { class: 'method' }, h(Visible, { text: method })),
       ' ',
       h(Visible, { text: pathBehindKey(path) }),
-      el('time', { dateTime: time, title: id }, formatDateTime(time, 'utc')),
+      el('time', { dateTime: time, title: id }, formatDateTime(time, zone)),
     ),
   ];
 }

@@ -43,7 +43,7 @@ export function CompareWith({ id }: { id: string }): ComponentChild {
 }
 
 function ChoiceButton({ other, id }: { other: Entry; id: string }): ComponentChild {
-  const { dialog, go } = useInspector();
+  const { dialog, go, preferences } = useInspector();
   const event = eventOf(other);
   const choose = (): void => {
     dialog.set(undefined);
@@ -55,7 +55,7 @@ function ChoiceButton({ other, id }: { other: Entry; id: string }): ComponentChi
     el('span', { class: 'method' }, h(Visible, { text: other.method })),
     el('span', { class: 'choice-path' }, h(Visible, { text: pathBehindKey(other.path) })),
     event !== undefined && el('span', { class: 'choice-event' }, h(Visible, { text: event })),
-    el('time', { dateTime: other.created_at, title: other.id }, formatTime(other.created_at, 'utc')),
+    el('time', { dateTime: other.created_at, title: other.id }, formatTime(other.created_at, preferences.zone.get())),
   );
 }
 

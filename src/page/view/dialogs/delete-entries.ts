@@ -106,12 +106,13 @@ function beginDeletion(inspector: Inspector, given: readonly string[], isSearch:
 }
 
 /** Takes entries out of the page. Where the open one is among them, the one below it is opened. */
-function takeOut({ address, open, go }: Inspector, ids: ReadonlySet<string>): void {
+function takeOut({ address, open, selection, go }: Inspector, ids: ReadonlySet<string>): void {
   const opened = open.get();
   const { request, compare } = address.get();
   if (request !== undefined && ids.has(request))
     go({ request: neighbour(opened?.shown.state.get().rows ?? [], ids, request) }, true);
   else if (compare !== undefined && ids.has(compare)) go({ compare: undefined }, true);
+  if (ids.intersection(selection.ids.get()).size > 0) selection.clear();
   opened?.feed.forget(ids);
   opened?.search.forget(ids);
 }
