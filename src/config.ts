@@ -82,6 +82,8 @@ export interface Config {
   /** Time for a stopping process to finish its work before it exits anyway. */
   shutdownTimeoutMs: number;
   live: LiveConfig;
+  /** Whether `GET /` is the inspector page. */
+  page: boolean;
   workerConcurrency: number;
   /** Another worker takes a dead worker's jobs after about this time. */
   jobLockMs: number;
@@ -145,6 +147,7 @@ export function readConfig(env: Env, role: Role): Config {
       maxSocketsPerUser: get(integer('LIVE_MAX_SOCKETS_PER_USER', 1, 1_000_000), 100),
       maxBufferedBytes: get(integer('LIVE_MAX_BUFFERED_BYTES', 1024 * 1024, 2 ** 30), 8 * 1024 * 1024),
     },
+    page: get(boolean('PAGE'), true),
     workerConcurrency: get(integer('WORKER_CONCURRENCY', 1, 1000), 64),
     jobLockMs: get(integer('JOB_LOCK_MS', 1000, 600_000), 30_000),
     migrateWaitMs: 1_000 * get(integer('MIGRATE_WAIT_SECONDS', 0, 600), 0),

@@ -16,7 +16,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'fast',
-          include: ['test/{unit,integration}/**/*.test.ts'],
+          include: ['test/{unit,integration}/**/*.test.ts', 'test/page/unit/**/*.test.ts'],
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },

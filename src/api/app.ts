@@ -22,6 +22,7 @@ import { exportRoutes, type ExportRouteOptions } from './management/export.ts';
 import { requestRoutes, type RequestRouteOptions } from './management/requests.ts';
 import { shareRoutes, type ShareRouteOptions } from './management/share.ts';
 import { sharePage } from './management/share-page.ts';
+import { pageRoutes, type PageOptions } from './page/routes.ts';
 import { verifySignatureRoutes, verifyStoredRoutes, type VerifyRouteOptions } from './management/verify-signature.ts';
 
 /** Longer than the wait for captures in flight and one slow query together. */
@@ -41,6 +42,7 @@ export interface AppOptions
     ShareRouteOptions,
     ExportRouteOptions,
     VerifyRouteOptions,
+    PageOptions,
     AuthOptions {
   /**
    * Requests a minute of one user, or of one address with one share link, to the management API, and of one address to
@@ -78,6 +80,7 @@ export function createApp(options: AppOptions): Koa {
   });
   listenFileRoute(about);
   sharePage(about, options.baseUrl);
+  pageRoutes(about, options);
   const authenticated = authenticate(options);
   const limit = { perMinute: options.apiRateLimitPerMinute, redis, prefix, log };
   const limitUsers = rateLimit({ ...limit, name: 'api', keyOf: (ctx) => principal(ctx).userId });

@@ -109,8 +109,8 @@ export async function listRequestsAfter(
 }
 
 /**
- * One of a user's entries; undefined when it is unknown, past retention or another user's. A body of more than
- * `maxBody` bytes is left out: `findBody` reads it.
+ * One of a user's entries; undefined when it is unknown, past retention or another user's. Its body is cut after
+ * `maxBody` bytes: `findBody` reads the whole.
  */
 export async function findRequest(
   db: Knex,
@@ -120,10 +120,7 @@ export async function findRequest(
 ): Promise<StoredRequest | undefined> {
   const row = await readable(db, reader)
     .andWhere('requests.id', idToBytes(id))
-    .first<RequestRow | undefined>(
-      ...REQUEST_COLUMNS,
-      db.raw("IF(requests.size > ?, '', requests.body) AS body", [maxBody]),
-    );
+    .first<RequestRow | undefined>(...REQUEST_COLUMNS, db.raw('LEFT(requests.body, ?) AS body', [maxBody]));
   return row === undefined ? undefined : requestOf(row, reader);
 }
 

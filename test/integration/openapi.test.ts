@@ -121,6 +121,7 @@ test('every route answers as documented, errors too [OpenAPI]', async () => {
   hold('get', '/api/requests/{id}', await owner.entry(entry));
   hold('get', '/api/requests/{id}', await owner.entry(entry, '?raw=true'));
   hold('get', '/api/requests/{id}', await owner.entry(entry, '?raw=1'));
+  hold('get', '/api/requests/{id}', await owner.entry(entry, '?bodyBytes=0'));
   hold('get', '/api/requests/{id}', await owner.entry('unknown'));
   hold('get', '/api/requests/{id}/body', await owner.body(entry));
   hold('get', '/api/requests/{id}/body', await owner.body('unknown'));
@@ -247,6 +248,11 @@ test.each<[string, unknown, boolean]>([
   ['until', 'x', false],
   ['raw', true, true],
   ['raw', 1, false],
+  ['bodyBytes', 0, true],
+  ['bodyBytes', 262_144, true],
+  ['bodyBytes', 262_145, false],
+  ['bodyBytes', -1, false],
+  ['bodyBytes', 1.5, false],
 ])('the document and the list agree on the query %s=%j', async (name, value, fine) => {
   const { parameters } = document.paths['/api/endpoints/{id}/requests']?.['get'] ?? {};
   const query = parameters?.find((parameter) => parameter.name === name);

@@ -84,6 +84,7 @@ const ROWS = [
   'Export: curl',
   'Wait',
   'Event stream',
+  '`bodyBytes`',
 ];
 
 /** Titles with brackets at their end, by the text in the brackets. */

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 /** From top to bottom; a file may import from floors below its own, and from its own room. */
 const FLOORS: string[][] = [
   ['main'],
-  ['api', 'worker', 'local', 'commands', 'listen'],
+  ['api', 'worker', 'local', 'commands', 'listen', 'page'],
   ['ops'],
   ['store', 'redis', 'queue'],
   ['domain'],
@@ -86,6 +86,57 @@ test('listen runs without the server: it imports Node itself, and types of the d
   }
 });
 
+describe('src/page', () => {
+  const pageFiles = files.filter((file) => file.startsWith('src/page/'));
+  const PAGE_FLOORS = [['main'], ['view'], ['state'], ['content', 'model']];
+  /** A folder of the page, or its entry; `el.ts` is for the view and the entry. */
+  const pageRoomOf = (file: string): string => (file.split('/')[2] as string).replace(/\.ts$/, '');
+  const pageFloorOf = (file: string): number => PAGE_FLOORS.findIndex((rooms) => rooms.includes(pageRoomOf(file)));
+  const LIBRARIES: Record<string, string[]> = {
+    main: ['preact'],
+    el: ['preact'],
+    view: ['preact', 'preact/hooks', 'diff'],
+    state: ['socket.io-client', 'diff'],
+    content: ['diff'],
+    model: ['diff'],
+  };
+
+  test('runs without the server: it imports its own files, four libraries, and types of what the API answers', () => {
+    const wrong: string[] = [];
+    for (const file of pageFiles) {
+      const text = readFileSync(file, 'utf8');
+      for (const [, how = '', name = ''] of text.matchAll(/^(import type|import|export)\b[^;']*?'([^']+)';$/gm)) {
+        const target = normalize(join(dirname(file), name));
+        const own = name.startsWith('.') && target.startsWith('src/page/') && !target.includes('src/api');
+        const library = LIBRARIES[pageRoomOf(file)]?.includes(name) === true;
+        const types = how === 'import type' && (target === 'src/domain/answers.ts' || !name.startsWith('.'));
+        if (!own && !library && !types) wrong.push(`${file} → ${name}`);
+      }
+      for (const [, name = ''] of text.matchAll(/\bimport\('([^']+)'\)/g))
+        if (!name.startsWith('.') && LIBRARIES[pageRoomOf(file)]?.includes(name) !== true)
+          wrong.push(`${file} → ${name}`);
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test('main → view → state → content and model, which know nothing of the document', () => {
+    expect(pageFiles.filter((file) => pageRoomOf(file) !== 'el' && pageFloorOf(file) === -1)).toEqual([]);
+    const wrong: string[] = [];
+    for (const file of pageFiles.filter((name) => pageRoomOf(name) !== 'el')) {
+      for (const target of importsOf(file).filter((name) => name.startsWith('src/page/'))) {
+        const toElement = pageRoomOf(target) === 'el' && ['main', 'view'].includes(pageRoomOf(file));
+        const sameRoom = pageRoomOf(file) === pageRoomOf(target);
+        if (!toElement && !sameRoom && pageFloorOf(target) <= pageFloorOf(file)) wrong.push(`${file} → ${target}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+    for (const file of pageFiles.filter((name) => ['content', 'model'].includes(pageRoomOf(name)))) {
+      const code = readFileSync(file, 'utf8').replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*|'[^'\n]*'/g, '');
+      expect([file, /\b(?:document|window|HTML\w*Element)[.;,)[ ]/.exec(code)?.[0]]).toEqual([file, undefined]);
+    }
+  });
+});
+
 describe('src/api', () => {
   const apiFiles = files.filter((file) => file.startsWith('src/api/'));
   const apiRoomOf = (file: string): string => (file.split('/').length > 3 ? (file.split('/')[2] as string) : 'top');
@@ -96,10 +147,11 @@ describe('src/api', () => {
     capture: ['http', 'auth', 'top'],
     management: ['http', 'auth', 'top'],
     live: ['http', 'auth', 'top'],
-    top: ['http', 'auth', 'capture', 'management', 'live'],
+    page: ['http'],
+    top: ['http', 'auth', 'capture', 'management', 'live', 'page'],
   };
 
-  test('capture, management and live never import each other, and share only auth and http', () => {
+  test('capture, management, live and page never import each other, and share only auth and http', () => {
     expect(new Set(apiFiles.map(apiRoomOf))).toEqual(new Set(Object.keys(SHARED)));
     const wrong: string[] = [];
     for (const file of apiFiles) {
@@ -133,6 +185,6 @@ test('files stay small, and only main.ts runs at import', () => {
     const lines = readFileSync(file, 'utf8').split('\n').length;
     expect([file, lines <= 250]).toEqual([file, true]);
     const topLevelCall = /^(?:await |void )?[a-z][A-Za-z.]*\(.*\);$/m.test(readFileSync(file, 'utf8'));
-    expect([file, topLevelCall]).toEqual([file, file === 'src/main.ts']);
+    expect([file, topLevelCall]).toEqual([file, ['src/main.ts', 'src/page/main.ts'].includes(file)]);
   }
 });

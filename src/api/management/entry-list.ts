@@ -12,9 +12,9 @@ import { badRequest, notFound } from '../http/errors.ts';
 import { validate } from '../http/validate.ts';
 import { answerEntries, ENTRY_BYTES, reserve } from './answers.ts';
 import { filterOf } from './filter-query.ts';
-import { LIST_MAX_BODY_BYTES, readerOf, type EntryOptions } from './requests.ts';
+import { readerOf, type EntryOptions } from './requests.ts';
 import type { LimitScan } from './scans.ts';
-import { pageQuery } from './schemas.ts';
+import { LIST_MAX_BODY_BYTES, pageQuery } from './schemas.ts';
 
 /** Limit of all bodies of one page together; above it the longest are cut shorter. */
 const PAGE_MAX_BODY_BYTES = 8 * 1024 * 1024;
@@ -31,7 +31,7 @@ export function entryListRoute(router: Router, { db, inFlight, answers, limitSca
     const reader = readerOf(ctx);
     const endpointId = ctx.params['id'] ?? '';
     if (!isUuid(endpointId)) throw notFound();
-    const { limit, offset, before, raw, ...query } = validate(pageQuery, ctx.query);
+    const { limit, offset, before, raw, bodyBytes, ...query } = validate(pageQuery, ctx.query);
     const filter = filterOf(query);
     if (!isTrivial(filter) && ctx.query['offset'] !== undefined)
       throw badRequest('offset: must be absent with path, q, header and json; use before');
@@ -41,7 +41,7 @@ export function entryListRoute(router: Router, { db, inFlight, answers, limitSca
     const page = { limit, offset, before };
     const list = { ctx, reader, endpointId, storedCount: endpoint.storedCount };
     const { entries, ...rest } = isTrivial(filter) ? await pageOf(list, filter, page) : await find(list, filter, page);
-    answerEntries(ctx, await readReserved(list, entries), rest, raw);
+    answerEntries(ctx, await readReserved(list, entries, bodyBytes), rest, raw);
   });
 
   interface List {
@@ -72,8 +72,12 @@ export function entryListRoute(router: Router, { db, inFlight, answers, limitSca
     return { entries, limit, scanned, body_skipped: bodySkipped, next: done ? null : last };
   }
 
-  async function readReserved({ ctx, reader }: List, entries: PageEntry[]): Promise<StoredRequest[]> {
-    const maxBody = bodyLimit(entries);
+  async function readReserved(
+    { ctx, reader }: List,
+    entries: PageEntry[],
+    bodyBytes?: number,
+  ): Promise<StoredRequest[]> {
+    const maxBody = bodyLimit(entries, bodyBytes);
     const bytes = entries.reduce((sum, { size, rest }) => sum + ENTRY_BYTES + rest + Math.min(size, maxBody), 0);
     reserve(ctx, answers, bytes);
     const ids = entries.map(({ id }) => id);
@@ -82,13 +86,13 @@ export function entryListRoute(router: Router, { db, inFlight, answers, limitSca
 }
 
 /** The length at which the bodies of a page are cut, so that together they stay within the page's limit. */
-function bodyLimit(entries: PageEntry[]): number {
+function bodyLimit(entries: PageEntry[], bodyBytes = LIST_MAX_BODY_BYTES): number {
   let left = PAGE_MAX_BODY_BYTES;
-  const sizes = entries.map(({ size }) => Math.min(size, LIST_MAX_BODY_BYTES)).toSorted((a, b) => a - b);
+  const sizes = entries.map(({ size }) => Math.min(size, bodyBytes)).toSorted((a, b) => a - b);
   for (const [i, size] of sizes.entries()) {
     const share = Math.floor(left / (sizes.length - i));
     if (size > share) return share;
     left -= size;
   }
-  return LIST_MAX_BODY_BYTES;
+  return bodyBytes;
 }

@@ -38,6 +38,7 @@ export function eventsRoute(router: Router, options: EventsOptions): void {
     const endpointId = endpointIdOf(ctx);
     const query = validate(eventsQuery, ctx.query);
     const { 'last-event-id': lastId } = validate(eventsHeaders, ctx.headers);
+    const { bodyBytes } = query;
     const filter = filterOf(query);
     const ending = createEnding();
     let leave = (): void => {};
@@ -55,7 +56,7 @@ export function eventsRoute(router: Router, options: EventsOptions): void {
     leave = streams.take(holderOf(principal(ctx)));
     const following = await wakeUps.follow(endpointId, ending.signal);
     const lookAfter = (position: number, limit: number) =>
-      look({ endpointId, reader: readerOf(ctx), filter, after: position, limit });
+      look({ endpointId, reader: readerOf(ctx), filter, after: position, limit, bodyBytes });
     try {
       // Looks at no entry.
       const { requestCount: committed } = (await lookAfter(Number.MAX_SAFE_INTEGER, 1)).endpoint;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { filterQuery } from './filter-query.ts';
 import { guardedErrors, type Operation } from './operation.ts';
-import { rawQuery, seq, wholeNumberUpTo } from './schemas.ts';
+import { entryQuery, rawQuery, seq, wholeNumberUpTo } from './schemas.ts';
 
 /** Below the usual time limit of proxies, 60 s, with the time that a last look may take. */
 const MAX_TIMEOUT_SECONDS = 55;
@@ -17,7 +17,7 @@ export const waitQuery = z.object({
 export type WaitQuery = z.output<typeof waitQuery>;
 
 /** Query of `GET /api/endpoints/:id/events`. Other names are ignored. */
-export const eventsQuery = z.object({ after: seq.optional(), ...filterQuery, ...rawQuery.shape });
+export const eventsQuery = z.object({ after: seq.optional(), ...filterQuery, ...entryQuery.shape });
 
 /** With `Last-Event-ID` clients connect again; it is more recent than the `after` of their first request. */
 export const eventsHeaders = z.object({ 'last-event-id': seq.optional() });

@@ -28,10 +28,12 @@ export interface LookOptions {
   /** The `seq` to look beyond. */
   after: number;
   limit: number;
+  /** Where bodies are cut; without it those over 256 KiB are left out. */
+  bodyBytes?: number | undefined;
 }
 
 export interface Found {
-  /** Those that match, in the order of `seq`; bodies over 256 KiB are left out. */
+  /** Those that match, in the order of `seq`. */
   requests: StoredRequest[];
   /** The `seq` up to which everything was looked at. */
   last: number;
@@ -50,15 +52,16 @@ export function createLook(db: Database): Look {
   return (options) => limit(holderOf(options.reader), () => withDeadline(LOOK_DEADLINE_MS, look(db, options)));
 }
 
-async function look(db: Database, { endpointId, reader, filter, after, limit }: LookOptions): Promise<Found> {
+async function look(db: Database, options: LookOptions): Promise<Found> {
+  const { endpointId, reader, filter, after, limit, bodyBytes } = options;
   const endpoint = await findEndpoint(db.knex, reader.userId, endpointId);
   if (endpoint === undefined) throw notFound();
   // Read before the entries: up to here they are committed.
   const { requestCount: committed } = endpoint;
   if (committed <= after) return { requests: [], last: after, done: true, stopped: false, endpoint };
   const scan = await scanForward(db, reader, endpointId, filter, { after, limit, maxBody: 0 });
-  const fitting = scan.requests.slice(0, countFitting(scan.requests));
-  const requests = await readWhole(db, reader, fitting);
+  const fitting = scan.requests.slice(0, countFitting(scan.requests, bodyBytes));
+  const requests = await readBodies(db, reader, fitting, bodyBytes);
   const stopped = !scan.done && scan.requests.length < limit;
   const cut = fitting.at(-1);
   if (cut !== undefined && fitting.length < scan.requests.length)
@@ -68,29 +71,30 @@ async function look(db: Database, { endpointId, reader, filter, after, limit }: 
 }
 
 /** The same entries with their bodies; without those that were deleted meanwhile. */
-async function readWhole(db: Database, reader: Reader, found: StoredRequest[]): Promise<StoredRequest[]> {
-  const [short, long] = [found.filter(isShort), found.filter((request) => !isShort(request))];
-  const read = await readPage(
-    db.knex,
-    reader,
-    short.map(({ id }) => id),
-    EVENT_MAX_BODY_BYTES,
-  );
-  return [...read, ...long].toSorted((a, b) => a.seq - b.seq);
+async function readBodies(
+  db: Database,
+  reader: Reader,
+  found: StoredRequest[],
+  bodyBytes?: number,
+): Promise<StoredRequest[]> {
+  const leftOut = found.filter(({ size }) => isLeftOut(size, bodyBytes));
+  const ids = found.filter((request) => !leftOut.includes(request)).map(({ id }) => id);
+  const read = await readPage(db.knex, reader, ids, bodyBytes ?? EVENT_MAX_BODY_BYTES);
+  return [...read, ...leftOut].toSorted((a, b) => a.seq - b.seq);
 }
 
-function isShort({ size }: StoredRequest): boolean {
-  return size <= EVENT_MAX_BODY_BYTES;
+function isLeftOut(size: number, bodyBytes: number | undefined): boolean {
+  return bodyBytes === undefined && size > EVENT_MAX_BODY_BYTES;
 }
 
 /** How many entries fit into a page: at least one, if there is any. */
-function countFitting(requests: readonly StoredRequest[]): number {
+function countFitting(requests: readonly StoredRequest[], bodyBytes?: number): number {
   let left = PAGE_MAX_BYTES;
-  const beyond = requests.findIndex((request) => (left -= bytesOf(request)) < 0);
+  const beyond = requests.findIndex((request) => (left -= bytesOf(request, bodyBytes)) < 0);
   return beyond === -1 ? requests.length : Math.max(1, beyond);
 }
 
-function bytesOf(request: StoredRequest): number {
-  const body = isShort(request) ? request.size : 0;
-  return request.rawHeaders.reduce((sum, part) => sum + part.length, request.target.length + body);
+function bytesOf({ rawHeaders, target, size }: StoredRequest, bodyBytes?: number): number {
+  const body = isLeftOut(size, bodyBytes) ? 0 : Math.min(size, bodyBytes ?? size);
+  return rawHeaders.reduce((sum, part) => sum + part.length, target.length + body);
 }

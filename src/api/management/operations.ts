@@ -9,8 +9,8 @@ import {
   batchDeleteBody,
   createEndpointBody,
   endpointPageQuery,
+  entryQuery,
   pageQuery,
-  rawQuery,
   verifySignatureBody,
   verifyStoredBody,
 } from './schemas.ts';
@@ -85,7 +85,7 @@ export const OPERATIONS: Operation[] = [
     method: 'get',
     summary: 'One entry',
     guarded: true,
-    query: rawQuery,
+    query: entryQuery,
     answers: { 200: 'LogEntry', 400: 'Error', 404: 'Error', ...guardedErrors },
   },
   {

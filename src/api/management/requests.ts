@@ -12,10 +12,7 @@ import { jsonBody } from '../http/json-body.ts';
 import type { Database } from '../../store/database.ts';
 import { validate } from '../http/validate.ts';
 import type { InFlight } from './read-your-writes.ts';
-import { batchDeleteBody, rawQuery } from './schemas.ts';
-
-/** Longer bodies are cut in lists; the detail route has them whole. */
-export const LIST_MAX_BODY_BYTES = 256 * 1024;
+import { batchDeleteBody, entryQuery, LIST_MAX_BODY_BYTES } from './schemas.ts';
 
 export interface EntryOptions {
   db: Database;
@@ -31,8 +28,8 @@ export function requestRoutes(router: Router, options: RequestRouteOptions): voi
   const { db, inFlight, managementBodies } = options;
 
   router.get('/api/requests/:id', async (ctx) => {
-    const { raw } = validate(rawQuery, ctx.query);
-    answerEntry(ctx, await findOwnedRequest(ctx, options), raw);
+    const { raw, bodyBytes } = validate(entryQuery, ctx.query);
+    answerEntry(ctx, await findOwnedRequest(ctx, options, bodyBytes), raw);
   });
 
   router.get('/api/requests/:id/body', async (ctx) => {
@@ -65,41 +62,45 @@ export function requestRoutes(router: Router, options: RequestRouteOptions): voi
 }
 
 /**
- * The caller's entry named by the path, with its whole body; its bytes are reserved in the budget for answers. Waits
- * for captures in flight only when the entry is not found.
+ * The caller's entry named by the path, with at most `maxBody` bytes of its body; its bytes are reserved in the budget
+ * for answers. Waits for captures in flight only when the entry is not found.
  * @throws HttpError 404, 503 when there is no memory for its body
  */
 export async function findOwnedRequest(
   ctx: Context & { params: Record<string, string> },
   options: EntryOptions,
+  maxBody = Infinity,
 ): Promise<StoredRequest> {
   const { db, inFlight } = options;
   const id = ctx.params['id'] ?? '';
   if (!isUuid(id)) throw notFound();
   const reader = readerOf(ctx);
-  let found = await findRequest(db.knex, reader, id, LIST_MAX_BODY_BYTES);
+  const find = () => findRequest(db.knex, reader, id, Math.min(maxBody, LIST_MAX_BODY_BYTES));
+  let found = await find();
   if (found === undefined) {
     await inFlight.settleForRead(ctx);
-    found = await findRequest(db.knex, reader, id, LIST_MAX_BODY_BYTES);
+    found = await find();
   }
-  const whole = found && (await withWholeBody(ctx, found, options));
-  if (whole === undefined) throw notFound();
-  return whole;
+  const entry = found && (await withBody(ctx, found, options, maxBody));
+  if (entry === undefined) throw notFound();
+  return entry;
 }
 
 /**
- * An entry of the caller with its whole body, which is read where it is longer than 256 KiB; its bytes are reserved in
- * the budget for answers. Undefined when it was deleted meanwhile.
+ * An entry of the caller with its whole body, which is read here unless `found` has it, or has the `maxBody` bytes that
+ * are enough; its bytes are reserved in the budget for answers. Undefined when it was deleted meanwhile.
  * @throws HttpError 503 when there is no memory for its body
  */
-export async function withWholeBody(
+export async function withBody(
   ctx: Context,
   found: StoredRequest,
   { db, answers }: Pick<EntryOptions, 'db' | 'answers'>,
+  maxBody = Infinity,
 ): Promise<StoredRequest | undefined> {
   const headerBytes = found.rawHeaders.reduce((sum, text) => sum + text.length, 0);
-  reserve(ctx, answers, ENTRY_BYTES + headerBytes + found.target.length + found.size);
-  if (found.size <= LIST_MAX_BODY_BYTES) return found;
+  const bodyBytes = Math.min(found.size, maxBody);
+  reserve(ctx, answers, ENTRY_BYTES + headerBytes + found.target.length + bodyBytes);
+  if (found.body.length >= bodyBytes) return found;
   const body = await findBody(db.knex, readerOf(ctx), found.id);
   return body && { ...found, body };
 }

@@ -85,12 +85,23 @@ export const rawQuery = z.object({
     .meta({ description: 'Adds target and raw_headers to each entry' }),
 });
 
+/** Longer bodies are cut in lists; the detail route has them whole. */
+export const LIST_MAX_BODY_BYTES = 256 * 1024;
+
+/** A query for entries: what they have, and how much of their bodies. */
+export const entryQuery = z.object({
+  ...rawQuery.shape,
+  bodyBytes: wholeNumberUpTo(LIST_MAX_BODY_BYTES)
+    .optional()
+    .meta({ description: 'Cuts each body at so many bytes, between characters' }),
+});
+
 /** Query of `GET /api/endpoints/:id/requests`; a `limit` over 200 is clamped. Other names are ignored. */
 export const pageQuery = z.object({
   limit: limitUpTo(MAX_LIMIT, 50),
   offset,
   before: uuid.optional(),
-  ...rawQuery.shape,
+  ...entryQuery.shape,
   ...filterQuery,
 });
 

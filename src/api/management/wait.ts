@@ -12,7 +12,7 @@ import { filterOf } from './filter-query.ts';
 import { waitQuery, type WaitQuery } from './follow-operations.ts';
 import type { Found, Look } from './look.ts';
 import type { Places } from './places.ts';
-import { readerOf, withWholeBody, type EntryOptions } from './requests.ts';
+import { readerOf, withBody, type EntryOptions } from './requests.ts';
 
 /** The `seq` to go on after: every entry up to it was looked at. */
 const NEXT_AFTER_HEADER = 'X-Next-After';
@@ -71,7 +71,7 @@ export function waitRoute(router: Router, options: WaitOptions): void {
 
   /** Returns false when nothing was found, or was deleted meanwhile. */
   async function answerFirst(ctx: Context, { requests: [first] }: Found, raw: boolean): Promise<boolean> {
-    const entry = first && (await withWholeBody(ctx, first, options));
+    const entry = first && (await withBody(ctx, first, options));
     if (entry === undefined) return false;
     ctx.set(NEXT_AFTER_HEADER, String(entry.seq));
     answerEntry(ctx, entry, raw);

@@ -1,0 +1,33 @@
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import type { Context } from 'koa';
+
+const ENCODERS = {
+  br: (bytes: Buffer) =>
+    promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }),
+  gzip: (bytes: Buffer) => promisify(gzip)(bytes, { level: constants.Z_BEST_COMPRESSION }),
+};
+export type Encoding = keyof typeof ENCODERS;
+
+/** The smallest that the client takes, whatever it names first; undefined is the file as it is. */
+export function encodingFor(ctx: Context): Encoding | undefined {
+  return (['br', 'gzip'] as const).find((encoding) => ctx.acceptsEncodings(encoding) === encoding);
+}
+
+/** A text's bytes in each encoding, made once and kept, also for those who ask meanwhile. */
+export function createEncoded(content: () => string): (encoding: Encoding | undefined) => Promise<Buffer> {
+  const made = new Map<Encoding | undefined, Promise<Buffer>>();
+  return (encoding) => {
+    const known = made.get(encoding);
+    if (known !== undefined) return known;
+    const making = make(content, encoding);
+    made.set(encoding, making);
+    making.catch(() => made.delete(encoding));
+    return making;
+  };
+}
+
+async function make(content: () => string, encoding: Encoding | undefined): Promise<Buffer> {
+  const bytes = Buffer.from(content());
+  return encoding === undefined ? bytes : ENCODERS[encoding](bytes);
+}

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire, stripTypeScriptTypes } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/*
+ * What GET /page/<hash>/… can answer: a list that is made once, from folders. No path of a request reaches the file
+ * system.
+ */
+
+export interface PageFile {
+  type: string;
+  /** Types are left out of a source when it is asked for the first time: all at once would take long. */
+  content: () => string;
+}
+
+export interface PageFiles {
+  /** Of all contents: another version of the page has other addresses. */
+  hash: string;
+  byPath: Map<string, PageFile>;
+  /** The import map's names of the libraries. */
+  imports: Record<string, string>;
+  styles: string[];
+  /** What the first load needs, beginning with the entry. */
+  modules: string[];
+}
+
+const SCRIPT = 'text/javascript; charset=utf-8';
+const STYLE = 'text/css; charset=utf-8';
+
+/** The image has what the compiler made. */
+const EXTENSION = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+const FOLDER = fileURLToPath(new URL('../../page/', import.meta.url));
+
+const LIBRARIES = {
+  preact: 'vendor/preact.mjs',
+  'preact/hooks': 'vendor/preact-hooks.mjs',
+  'socket.io-client': 'vendor/socket.io.mjs',
+  diff: 'vendor/diff/index.js',
+};
+
+/** Imports that remain without types, up to the name of the module. */
+const STATIC_IMPORT = /^(?:import|export)\s(?!type\b)(?:[\w$*{}\s,]+?\sfrom\s+)?'([^']+)'/gm;
+
+export function readPageFiles(folder = FOLDER): PageFiles {
+  const texts = new Map([...readFolder(folder, '', [EXTENSION, 'css']), ...readLibraries()]);
+  const hash = createHash('sha256');
+  for (const [path, text] of texts) hash.update(`${path}\0${text}\0`);
+  return {
+    hash: hash.digest('hex').slice(0, 16),
+    byPath: new Map([...texts].map(([path, text]) => [path, pageFile(path, text)])),
+    imports: LIBRARIES,
+    styles: [...texts.keys()].filter((path) => path.endsWith('.css')),
+    modules: firstLoad(texts),
+  };
+}
+
+/** The texts of a folder by their paths in it, in the order of these. */
+function readFolder(folder: string, prefix: string, extensions: string[]): [string, string][] {
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll('\\', '/'));
+  return names
+    .filter((name) => extensions.includes(name.split('.').at(-1) as string) && !name.endsWith('.d.ts'))
+    .toSorted()
+    .map((name) => [`${prefix}${name}`, readFileSync(join(folder, name), 'utf8')]);
+}
+
+/** Only what browsers load, and without the names of source maps: those are not served. */
+function readLibraries(): [string, string][] {
+  const { resolve } = createRequire(import.meta.url);
+  const folderOf = (name: string): string => dirname(resolve(`${name}/package.json`));
+  const read = (path: string): string => readFileSync(path, 'utf8');
+  const texts: [string, string][] = [
+    [LIBRARIES.preact, read(resolve('preact'))],
+    [LIBRARIES['preact/hooks'], read(resolve('preact/hooks'))],
+    [LIBRARIES['socket.io-client'], read(join(folderOf('socket.io'), 'client-dist/socket.io.esm.min.js'))],
+    ...readFolder(join(folderOf('diff'), 'libesm'), 'vendor/diff/', ['js']),
+  ];
+  return texts.map(([path, text]) => [path, text.replace(/\n\/\/# sourceMappingURL=\S+\s*$/, '\n')]);
+}
+
+function pageFile(path: string, text: string): PageFile {
+  let stripped: string | undefined;
+  return {
+    type: path.endsWith('.css') ? STYLE : SCRIPT,
+    content: () => (path.endsWith('.ts') ? (stripped ??= stripTypeScriptTypes(text)) : text),
+  };
+}
+
+/** Follows imports from the entry, except dynamic ones: the page loads those when it needs them. */
+function firstLoad(texts: Map<string, string>): string[] {
+  const found = new Set<string>([`main.${EXTENSION}`]);
+  for (const path of found) {
+    if (path.startsWith('vendor/')) continue;
+    for (const [, name = ''] of (texts.get(path) ?? '').matchAll(STATIC_IMPORT)) {
+      const target = name.startsWith('.')
+        ? join(dirname(path), name).replaceAll('\\', '/')
+        : LIBRARIES[name as keyof typeof LIBRARIES];
+      if (texts.has(target)) found.add(target);
+    }
+  }
+  return [...found];
+}
