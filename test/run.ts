@@ -32,11 +32,11 @@ const failures: string[] = [];
 const folder = mkdtempSync(join(tmpdir(), 'hookbay-'));
 
 if (filters.length === 0) {
-  await check('Type check', 'tsc', ['--noEmit']);
+  await check('Type check', 'tsc', ['--build', '--noEmit', '.', 'src/page', 'test/page']);
   await check('Format', 'prettier', ['--check', '--log-level=warn', ...FORMATTED]);
   await check('Lint', 'oxlint', ['--type-aware', '--deny-warnings', 'src', 'test', 'migrations']);
 }
-const wantsBrowser = filters.length === 0 || filters.some((filter) => filter.includes('browser'));
+const wantsBrowser = filters.length === 0 || filters.some((filter) => /browser|test\/page/.test(filter));
 // Without one its tests are skipped.
 if (wantsBrowser) await findOrInstallBrowser().catch((error: unknown) => say(String(error)));
 const reportFile = join(folder, 'report.json');

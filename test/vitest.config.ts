@@ -16,7 +16,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'fast',
-          include: ['test/{unit,integration}/**/*.test.ts', 'test/page/unit/**/*.test.ts'],
+          include: ['test/{unit,integration,page/unit}/**/*.test.ts'],
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
@@ -38,6 +38,18 @@ export default defineConfig({
           ...shared,
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
+          maxWorkers: 1,
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      // The same for browsers.
+      {
+        test: {
+          ...shared,
+          name: 'page',
+          include: ['test/page/**/*.test.ts'],
+          exclude: ['test/page/unit/**'],
           maxWorkers: 1,
           fileParallelism: false,
           sequence: { groupOrder: 1 },

@@ -126,10 +126,12 @@ chartSuite('values reach the processes', () => {
       LIVE_EVENTS: 'false',
       CAPTURE_BASE_URL: 'https://in.example.net',
       CUSTOM_RESPONSES: 'redirects',
+      PAGE: 'false',
       HTTPS_PROXY: 'http://proxy:3128',
     });
     const worker = podOf(manifests, 'Deployment', '-worker').container;
     expect(environmentOf(manifests, worker)).toMatchObject({ LOG_LEVEL: 'warn' });
+    expect(environmentOf(manifests, worker)).not.toHaveProperty('PAGE');
     expect(environmentOf(manifests, podOf(manifests, 'Job', '').container)).toMatchObject({
       MYSQL_USER: 'owner',
       LOG_LEVEL: 'warn',
@@ -226,6 +228,33 @@ chartSuite('values reach the processes', () => {
     }
   });
 
+  test('Ingress and HTTPRoute bring every path of each host to the API, the page at / too', async () => {
+    const hosts = ['hooks.example.com', 'in.example.net'];
+    const manifests = await render(newestHelm(), {
+      set: [
+        ...EXTERNAL,
+        'captureBaseUrl=https://in.example.net',
+        'ingress.enabled=true',
+        `ingress.hosts={${hosts.join(',')}}`,
+        'httpRoute.enabled=true',
+        'httpRoute.parentRefs[0].name=gateway',
+        `httpRoute.hostnames={${hosts.join(',')}}`,
+      ],
+    });
+    const service = { service: { name: 'hb-hookbay-api', port: { name: 'http' } } };
+    expect(specOf(one(manifests, 'Ingress', 'hb-hookbay'), 'rules')).toEqual(
+      hosts.map((host) => ({ host, http: { paths: [{ path: '/', pathType: 'Prefix', backend: service }] } })),
+    );
+    const route = one(manifests, 'HTTPRoute', 'hb-hookbay');
+    expect(specOf(route, 'hostnames')).toEqual(hosts);
+    expect(specOf(route, 'rules')).toEqual([
+      {
+        matches: [{ path: { type: 'PathPrefix', value: '/' } }],
+        backendRefs: [expect.objectContaining({ name: 'hb-hookbay-api' })],
+      },
+    ]);
+  });
+
   test('common labels are added to the chart’s, and do not change those of selectors and Helm', async () => {
     const manifests = await render(newestHelm(), {
       set: BUNDLED,
@@ -317,6 +346,7 @@ chartSuite('values reach the processes', () => {
     expect(own).not.toContain('helm template');
     expect(own).toContain('Endpoint URLs begin with http://hooks.example.com');
     expect(own).toContain('trustProxyHops is 0');
+    expect(own).toContain('watch it at http://hooks.example.com/#token=…');
     expect(own).toContain('Your identity provider issues them');
   });
 

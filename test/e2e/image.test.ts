@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { freePort } from '../../src/local/private-server.ts';
-import { captureOne, client } from '../support/client.ts';
+import { captureOne, client, send } from '../support/client.ts';
 import { environmentVariables, eventually, openEnvironment, ready, type Environment } from '../support/environment.ts';
+import { addressesIn } from '../support/html.ts';
 import { baseImage, findImageTool, IMAGE_TESTS, NO_IMAGE_TOOL, type ImageTool } from '../support/image.ts';
 
 /** As a Kubernetes pod under the restricted profile runs it; the image sets the rest. */
@@ -90,6 +91,11 @@ describe.skipIf(found === undefined)(IMAGE_TESTS, () => {
 
     const url = `http://127.0.0.1:${api.port}`;
     const owner = client(url, token);
+    const { body: html } = await send<string>(`${url}/`);
+    for (const address of addressesIn(html)) {
+      const { status, headers } = await send(`${url}${address}`);
+      expect([address, status, headers['content-type']]).toEqual([address, 200, expect.stringMatching(/script|css/)]);
+    }
     const { body: endpoint } = await owner.create();
     const { id } = await captureOne(url, endpoint.id, { body: 'hello from a container' });
     const listed = await owner.list(endpoint.id);

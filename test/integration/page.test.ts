@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { readPageFiles } from '../../src/api/page/files.ts';
 import { rawExchange, send, type Answer } from '../support/client.ts';
 import { closing, useEnvironment, type Environment } from '../support/environment.ts';
+import { addressesIn } from '../support/html.ts';
 
 let environment: Environment;
 let url: string;
@@ -15,15 +16,7 @@ useEnvironment(async (opened) => {
   ({ url } = await environment.startApi());
 });
 
-/** The addresses that the HTML names, each as it is asked for. */
-function addressesOf(html: string): string[] {
-  const named = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address as string);
-  const { imports } = JSON.parse(/<script type="importmap"[^>]*>(.*?)<\/script>/.exec(html)?.[1] ?? '{}') as {
-    imports: Record<string, string>;
-  };
-  return [...named, ...Object.values(imports)].map((address) => `${url}${address.replace(/^\./, '')}`);
-}
-
+const addressesOf = (html: string): string[] => addressesIn(html).map((address) => `${url}${address}`);
 const page = (): Promise<Answer<string>> => send<string>(`${url}/`);
 
 test('the HTML has a nonce of its own each time, in the policy and at each script, and is not stored', async () => {

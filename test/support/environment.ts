@@ -79,8 +79,8 @@ export async function openEnvironment(
     resources,
     async startApi(extra = {}) {
       const api = await inProcess((settings, own) => startApi(settings, own, log), {
-        ...extra,
         PORT: '0',
+        ...extra,
         INTERNAL_PORT: '0',
       });
       await ready(api.internalPort);

@@ -24,9 +24,9 @@ export interface RoleProcess {
 export async function startRole(
   role: 'api' | 'worker',
   env: Record<string, string>,
-  { untilReady = true, logLevel = 'info' } = {},
+  { untilReady = true, logLevel = 'info', main = 'src/main.ts' } = {},
 ): Promise<RoleProcess> {
-  const child = spawn(process.execPath, ['src/main.ts', role], {
+  const child = spawn(process.execPath, [main, role], {
     env: { ...process.env, ...env, PORT: '0', INTERNAL_PORT: '0', LOG_LEVEL: logLevel },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

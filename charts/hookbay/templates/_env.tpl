@@ -29,6 +29,8 @@
 {{- end }}
 - name: CUSTOM_RESPONSES
   value: {{ $values.customResponses | quote }}
+- name: PAGE
+  value: {{ $values.page.enabled | quote }}
 {{ include "hookbay.env.jwt" $root }}
 - name: TRUST_PROXY_HOPS
   value: {{ $values.trustProxyHops | int64 | quote }}

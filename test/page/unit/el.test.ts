@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { el } from '../../src/page/el.ts';
+import { el } from '../../../src/page/el.ts';
 
 test('the type check refuses unknown tags, attributes and events, and raw HTML', () => {
   const elements = [
