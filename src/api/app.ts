@@ -12,6 +12,7 @@ import { checkHost } from './http/host.ts';
 import { rateLimit } from './http/rate-limit.ts';
 import { requestLog } from './http/request-log.ts';
 import { networkOf, senderAddress } from './http/sender-address.ts';
+import { activityRoute } from './management/activity.ts';
 import { customResponseRoutes, type CustomResponseRouteOptions } from './management/custom-responses.ts';
 import { endpointRoutes, type EndpointRouteOptions } from './management/endpoints.ts';
 import { entryListRoute, type EntryListOptions } from './management/entry-list.ts';
@@ -95,6 +96,7 @@ export function createApp(options: AppOptions): Koa {
   guarded.use(limitDuration(MANAGEMENT_DEADLINE_MS), authenticated, limitCaller);
   endpointRoutes(guarded, options);
   entryListRoute(guarded, options);
+  activityRoute(guarded, options);
   customResponseRoutes(guarded, options);
   requestRoutes(guarded, options);
   shareRoutes(guarded, options);

@@ -45,6 +45,15 @@ export interface EndpointCreated {
   createdAt: string;
 }
 
+/** Stored entries of an endpoint by minute, oldest first; the last minute is the running one, which ends at `until`. */
+export interface Activity {
+  since: string;
+  until: string;
+  counts: number[];
+  /** Where there are too many entries: the instant from which on all are counted. */
+  counted_from?: string;
+}
+
 export interface ShareRecord {
   id: string;
   endpoint_id: string;

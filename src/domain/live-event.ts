@@ -9,6 +9,9 @@ export const REQUEST_EVENT = 'request';
 /** An event leaves a longer body out; the detail route has it. */
 export const EVENT_MAX_BODY_BYTES = 256 * 1024;
 
+/** A brief event cuts a longer body: enough to recognise a capture, and to filter by. */
+export const BRIEF_MAX_BODY_BYTES = 16 * 1024;
+
 /**
  * Why a socket is closed, as WebSocket close code and reason (RFC 6455, section 7.4). IANA registers 1012 and 1013;
  * 4000 to 4999 are for private use, and follow HTTP's statuses here.
@@ -28,16 +31,19 @@ export function userRoom(userId: string): string {
   return `user:${createHash('sha256').update(userId).digest('hex')}`;
 }
 
-export function endpointRoom(endpointId: string): string {
-  return `endpoint:${endpointId}`;
+/** A broadcast is the same for all members of a room, so brief events have a room of their own. */
+export function endpointRoom(endpointId: string, bodyBytes = EVENT_MAX_BODY_BYTES): string {
+  return isBrief(bodyBytes) ? `endpoint:${endpointId}:${bodyBytes}` : `endpoint:${endpointId}`;
+}
+
+/** Whether events with so much of a body cut longer ones, and do not leave them out. */
+export function isBrief(bodyBytes: number): boolean {
+  return bodyBytes === BRIEF_MAX_BODY_BYTES;
 }
 
 /** The event of a stored capture. */
-export function presentEvent(capture: DecodedCapture & { seq: number }): LogEntry {
+export function presentEvent(capture: DecodedCapture & { seq: number }, bodyBytes = EVENT_MAX_BODY_BYTES): LogEntry {
   const { body } = capture;
-  return presentRequest({
-    ...capture,
-    size: body.length,
-    body: body.length > EVENT_MAX_BODY_BYTES ? body.subarray(0, 0) : body,
-  });
+  const length = body.length <= bodyBytes || isBrief(bodyBytes) ? bodyBytes : 0;
+  return presentRequest({ ...capture, size: body.length, body: body.subarray(0, length) });
 }

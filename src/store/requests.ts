@@ -87,24 +87,31 @@ export async function readPage(db: Knex, reader: Reader, ids: string[], maxBody:
   return requestsOf(rows, reader);
 }
 
+/** Entries with a `seq` greater than `after`; bodies longer than `maxBody` bytes are cut, or left out. */
+export interface Later {
+  after: number;
+  limit: number;
+  maxBody: number;
+  cutsBodies: boolean;
+}
+
 /**
- * Entries of a user's endpoint with a `seq` greater than `after`, in that order, which is the order of commits: by id
- * an entry that commits late would be skipped. Bodies longer than `maxBody` bytes are left out.
+ * Entries of a user's endpoint in the order of `seq`, which is the order of commits: by id an entry that commits late
+ * would be skipped.
  */
 export async function listRequestsAfter(
   db: Knex,
   reader: Reader,
   endpointId: string,
-  after: number,
-  limit: number,
-  maxBody: number,
+  { after, limit, maxBody, cutsBodies }: Later,
 ): Promise<StoredRequest[]> {
+  const body = cutsBodies ? 'LEFT(requests.body, ?)' : "IF(requests.size > ?, '', requests.body)";
   const rows = await readable(db, reader)
     .andWhere('requests.endpoint_id', idToBytes(endpointId))
     .andWhere('requests.seq', '>', after)
     .orderBy('requests.seq')
     .limit(limit)
-    .select<RequestRow[]>(...REQUEST_COLUMNS, db.raw("IF(requests.size > ?, '', requests.body) AS body", [maxBody]));
+    .select<RequestRow[]>(...REQUEST_COLUMNS, db.raw(`${body} AS body`, [maxBody]));
   return requestsOf(rows, reader);
 }
 

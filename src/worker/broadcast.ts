@@ -2,7 +2,14 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'mysql2/promise';
 import { Server } from 'socket.io';
 import type { DecodedCapture } from '../domain/capture-job.ts';
-import { endpointRoom, presentEvent, REQUEST_EVENT, userRoom } from '../domain/live-event.ts';
+import {
+  BRIEF_MAX_BODY_BYTES,
+  endpointRoom,
+  EVENT_MAX_BODY_BYTES,
+  presentEvent,
+  REQUEST_EVENT,
+  userRoom,
+} from '../domain/live-event.ts';
 import { describeError, type Log } from '../log.ts';
 import { isForbidden } from '../redis/connections.ts';
 import { redisKeys } from '../redis/keys.ts';
@@ -66,36 +73,66 @@ export function createBroadcaster({ pool, publisher, prefix, log }: BroadcasterO
     const captures = [...stored, ...repeated];
     if (captures.length === 0) return 0;
     const wakeUps = [...new Set(captures.map(({ endpointId }) => redisKeys(prefix).stored(endpointId)))];
-    const rooms = [...new Set(captures.flatMap(roomsOf))];
-    const channels = [...wakeUps, ...rooms.map((room) => roomChannel(prefix, room))];
-    const watched = await watchedChannels(publisher, channels);
+    const watched = await watchedChannels(publisher, [...wakeUps, ...channelsOf(captures)]);
     if (watched.size === 0) return 0;
     for (const channel of wakeUps) if (watched.has(channel)) void publish(channel, '');
-    const hasMembers = (room: string): boolean => watched.has(roomChannel(prefix, room));
-    const isWatched = (capture: DecodedCapture): boolean => roomsOf(capture).some(hasMembers);
+    const isWatched = (capture: DecodedCapture): boolean =>
+      channelsOf([capture]).some((channel) => watched.has(channel));
     // An earlier run stored these captures, and may have failed before it published them.
     const again = await withSequence(pool, repeated.filter(isWatched));
+    return publishEvents([...stored.filter(isWatched), ...again], watched);
+  }
+
+  /**
+   * A socket may move to another room, and leave the one that is watched here, before the event gets there. So this asks
+   * again after publishing, until no room is new: such a socket gets its event in the new room, and others perhaps twice.
+   */
+  async function publishEvents(captures: NumberedCapture[], watched: Set<string>): Promise<number> {
+    const channels = channelsOf(captures);
+    const reached = new Set<string>();
     let events = 0;
+    for (let reachable = watched; reachable.size > 0;) {
+      events += await emitTo(reachable, captures);
+      for (const channel of reachable) reached.add(channel);
+      // Redis answers in order, so this also waits for everything that was published.
+      reachable = (await watchedChannels(publisher, channels)).difference(reached);
+    }
+    return events;
+  }
+
+  async function emitTo(reachable: Set<string>, captures: NumberedCapture[]): Promise<number> {
+    const isReachable = (room: string): boolean => reachable.has(roomChannel(prefix, room));
     const turn = createTurns();
-    for (const capture of [...stored.filter(isWatched), ...again]) {
-      await turn();
-      const event = presentEvent(capture);
-      for (const room of roomsOf(capture)) {
-        if (!hasMembers(room)) continue;
-        io.to(room).emit(REQUEST_EVENT, event);
-        events += 1;
+    let events = 0;
+    for (const capture of captures) {
+      for (const { rooms, bodyBytes } of audiencesOf(capture)) {
+        const open = rooms.filter(isReachable);
+        if (open.length === 0) continue;
+        await turn();
+        const event = presentEvent(capture, bodyBytes);
+        for (const room of open) io.to(room).emit(REQUEST_EVENT, event);
+        events += open.length;
       }
     }
-    // Redis answers in order, so this waits for everything that was published.
-    await publisher.ping();
     return events;
+  }
+
+  /** The channels of the captures' rooms; captures of one endpoint have the same. */
+  function channelsOf(captures: readonly DecodedCapture[]): string[] {
+    const distinct = new Map(captures.map((capture) => [capture.endpointId, capture])).values();
+    const rooms = [...distinct].flatMap(audiencesOf).flatMap((audience) => audience.rooms);
+    return [...new Set(rooms)].map((room) => roomChannel(prefix, room));
   }
 
   return { broadcast };
 }
 
-function roomsOf({ endpointId, userId }: DecodedCapture): string[] {
-  return [endpointRoom(endpointId), userRoom(userId)];
+/** The rooms of a capture, by how much of the body their events have. */
+function audiencesOf({ endpointId, userId }: DecodedCapture): { rooms: string[]; bodyBytes: number }[] {
+  return [
+    { rooms: [endpointRoom(endpointId), userRoom(userId)], bodyBytes: EVENT_MAX_BODY_BYTES },
+    { rooms: [endpointRoom(endpointId, BRIEF_MAX_BODY_BYTES)], bodyBytes: BRIEF_MAX_BODY_BYTES },
+  ];
 }
 
 /** The captures that are still stored, with their sequence numbers. */

@@ -118,6 +118,8 @@ test('every route answers as documented, errors too [OpenAPI]', async () => {
   hold('get', '/api/endpoints/{id}/events', body);
   for (const path of [`${id}/events?after=x`, 'unknown/events'])
     hold('get', '/api/endpoints/{id}/events', await owner.call('GET', `/api/endpoints/${path}`));
+  for (const path of [`${id}/activity`, `${id}/activity?minutes=0`, 'unknown/activity'])
+    hold('get', '/api/endpoints/{id}/activity', await owner.call('GET', `/api/endpoints/${path}`));
   hold('get', '/api/requests/{id}', await owner.entry(entry));
   hold('get', '/api/requests/{id}', await owner.entry(entry, '?raw=true'));
   hold('get', '/api/requests/{id}', await owner.entry(entry, '?raw=1'));

@@ -85,6 +85,8 @@ const ROWS = [
   'Wait',
   'Event stream',
   '`bodyBytes`',
+  'Subscription: `bodyBytes`',
+  'Activity',
 ];
 
 /** Titles with brackets at their end, by the text in the brackets. */

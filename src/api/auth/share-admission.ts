@@ -13,6 +13,7 @@ export const SHARED_ROUTES: Readonly<Record<string, 'endpoint' | 'entry' | 'itse
   '/api/endpoints/:id/requests': 'endpoint',
   '/api/endpoints/:id/requests/next': 'endpoint',
   '/api/endpoints/:id/events': 'endpoint',
+  '/api/endpoints/:id/activity': 'endpoint',
   '/api/endpoints/:id/export': 'endpoint',
   '/api/requests/:id': 'entry',
   '/api/requests/:id/body': 'entry',
@@ -23,7 +24,17 @@ export const SHARED_ROUTES: Readonly<Record<string, 'endpoint' | 'entry' | 'itse
  * What a redacted link may ask for. Any text that is looked for in headers or query could guess what is hidden, letter
  * by letter; bodies are not hidden.
  */
-const REDACTED_QUERY = new Set(['limit', 'offset', 'before', 'after', 'timeout', 'raw', 'format', 'bodyBytes']);
+const REDACTED_QUERY = new Set([
+  'limit',
+  'offset',
+  'before',
+  'after',
+  'timeout',
+  'raw',
+  'format',
+  'bodyBytes',
+  'minutes',
+]);
 const REDACTED_FILTERS = new Set(['method', 'path', 'json', 'since', 'until']);
 
 type ShareOptions = Pick<AuthOptions, 'shares' | 'plans'>;

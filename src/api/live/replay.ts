@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import type { Socket } from 'socket.io';
 import { withDeadline } from '../../deadline.ts';
 import { presentRequest } from '../../domain/log-entry.ts';
-import { EVENT_MAX_BODY_BYTES, REQUEST_EVENT } from '../../domain/live-event.ts';
+import { isBrief, REQUEST_EVENT } from '../../domain/live-event.ts';
 import type { Database } from '../../store/database.ts';
 import { listRequestsAfter, type Reader } from '../../store/requests.ts';
 import { createTurns } from '../../turns.ts';
@@ -32,6 +32,8 @@ export interface Replaying {
   socket: Socket;
   connection: LiveConnection;
   endpointId: string;
+  /** Where bodies end, as in the live events that follow. */
+  bodyBytes: number;
   reader: Reader;
   db: Database;
   replayLimit: ReplayLimit;
@@ -68,11 +70,9 @@ async function replayPage(
   after: number,
   limit: number,
 ): Promise<Omit<Replayed, 'replayed'> & { sent: number }> {
-  const { socket, connection, endpointId, reader, db, onReplayed } = replaying;
-  const page = await withDeadline(
-    QUERY_DEADLINE_MS,
-    listRequestsAfter(db.knex, reader, endpointId, after, limit, EVENT_MAX_BODY_BYTES),
-  );
+  const { socket, connection, endpointId, bodyBytes, reader, db, onReplayed } = replaying;
+  const wanted = { after, limit, maxBody: bodyBytes, cutsBodies: isBrief(bodyBytes) };
+  const page = await withDeadline(QUERY_DEADLINE_MS, listRequestsAfter(db.knex, reader, endpointId, wanted));
   let sent = 0;
   let last = after;
   const turn = createTurns();

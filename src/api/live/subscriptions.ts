@@ -11,7 +11,7 @@ import type { Reader } from '../../store/requests.ts';
 import type { Principal } from '../auth/token.ts';
 import type { LiveConnection } from './connection.ts';
 import { validate } from '../http/validate.ts';
-import { subscribeMessage, unsubscribeMessage } from './messages.ts';
+import { subscribeMessage, unsubscribeMessage, type Subscribe } from './messages.ts';
 import { QUERY_DEADLINE_MS, replay, type ReplayLimit } from './replay.ts';
 
 export interface SubscriptionOptions {
@@ -49,7 +49,8 @@ export function createSubscriptions(
 ): Subscriptions {
   const { db, listening } = options;
   const currentReader = (): Reader => ({ userId, since: retentionCutoff(plan.retentionDays, Date.now()) });
-  const endpoints = new Set<string>();
+  /** The room of each endpoint that the socket is subscribed to. */
+  const rooms = new Map<string, string>();
 
   async function ownEndpoint(endpointId: string): Promise<Endpoint> {
     const endpoint = await withDeadline(QUERY_DEADLINE_MS, findEndpoint(db.knex, userId, endpointId));
@@ -65,18 +66,21 @@ export function createSubscriptions(
 
   /** Joins the new room before it leaves the old one: an event may come twice, but is not lost. */
   async function leave(endpointId: string): Promise<void> {
-    endpoints.delete(endpointId);
-    if (endpoints.size === 0) await join(userRoom(userId));
-    await socket.leave(endpointRoom(endpointId));
+    const room = rooms.get(endpointId);
+    if (room === undefined) return;
+    if (rooms.size === 1) await join(userRoom(userId));
+    await socket.leave(room);
+    rooms.delete(endpointId);
   }
 
-  async function joinAndReplay(endpointId: string, after: number | undefined): Promise<SubscriptionAnswer> {
-    await join(endpointRoom(endpointId));
+  async function joinAndReplay(message: Subscribe): Promise<SubscriptionAnswer> {
+    const { endpointId, after, bodyBytes } = message;
+    await join(endpointRoom(endpointId, bodyBytes));
     // Read after joining: later entries come live, and the others were committed before the replay reads.
     const { requestCount: committed } = await ownEndpoint(endpointId);
     if (after === undefined) return { endpointId, replayed: 0, next: committed, more: false };
     const { replayed, last, complete } = await replay(
-      { ...options, socket, connection, endpointId, reader: currentReader() },
+      { ...options, socket, connection, endpointId, bodyBytes, reader: currentReader() },
       after,
     );
     const more = !complete && last < committed;
@@ -85,25 +89,26 @@ export function createSubscriptions(
 
   return {
     async subscribe(message) {
-      const { endpointId: given, after } = validate(subscribeMessage, message);
+      const { endpointId: given, after, bodyBytes } = validate(subscribeMessage, message);
       const endpointId = given.toLowerCase();
+      const [room, before] = [endpointRoom(endpointId, bodyBytes), rooms.get(endpointId)];
       await ownEndpoint(endpointId);
       // Live events are held back from here on, so that the replayed ones come first.
       if (after !== undefined) connection.hold();
       try {
-        const answer = await joinAndReplay(endpointId, after);
-        endpoints.add(endpointId);
-        await socket.leave(userRoom(userId));
+        const answer = await joinAndReplay({ endpointId, after, bodyBytes });
+        rooms.set(endpointId, room);
+        if (before !== room) await socket.leave(before ?? userRoom(userId));
         return answer;
       } catch (error) {
-        if (!endpoints.has(endpointId)) await socket.leave(endpointRoom(endpointId));
+        if (before !== room) await socket.leave(room);
         throw error;
       }
     },
 
     async unsubscribe(message) {
       const endpointId = validate(unsubscribeMessage, message).endpointId.toLowerCase();
-      if (endpoints.has(endpointId)) await leave(endpointId);
+      await leave(endpointId);
       return { endpointId, replayed: 0, next: null, more: false };
     },
   };

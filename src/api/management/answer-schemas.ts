@@ -55,6 +55,14 @@ export const answers = {
       .optional()
       .meta({ description: 'With raw=true: name and value of each header as sent, a character for each byte' }),
   }),
+  Activity: z.strictObject({
+    since: instant,
+    until: instant.meta({ description: 'The end of the running minute' }),
+    counts: z.array(count).meta({ description: 'Entries of each minute, oldest first' }),
+    counted_from: instant
+      .optional()
+      .meta({ description: 'Older entries are not counted, because there are more than 100,000' }),
+  }),
   Verification: z.strictObject({
     provider: z.enum(PROVIDERS).optional(),
     valid: z.boolean(),

@@ -6,6 +6,7 @@ import { EXPORT_OPERATIONS } from './export-operations.ts';
 import { LISTEN_OPERATION } from './listen-file.ts';
 import { bodyErrors, guardedErrors, type Operation } from './operation.ts';
 import {
+  activityQuery,
   batchDeleteBody,
   createEndpointBody,
   endpointPageQuery,
@@ -80,6 +81,14 @@ export const OPERATIONS: Operation[] = [
     answers: { 200: requestList, 400: 'Error', 404: 'Error', ...guardedErrors },
   },
   ...FOLLOW_OPERATIONS,
+  {
+    path: '/api/endpoints/{id}/activity',
+    method: 'get',
+    summary: 'Count the entries of an endpoint by the minute of their arrival',
+    guarded: true,
+    query: activityQuery,
+    answers: { 200: 'Activity', 400: 'Error', 404: 'Error', ...guardedErrors },
+  },
   {
     path: '/api/requests/{id}',
     method: 'get',

@@ -7,6 +7,7 @@ import { MAX_SIGNATURE_LENGTH, PROVIDERS } from '../../domain/signature/verify.t
 const MAX_LIMIT = 200;
 const MAX_ENDPOINTS_LIMIT = 1_000;
 const MAX_BATCH_IDS = 1_000;
+const MAX_MINUTES = 1_440;
 
 const aliasError = { error: ({ input }: { input?: unknown }) => aliasProblem(input as string) };
 
@@ -103,6 +104,14 @@ export const pageQuery = z.object({
   before: uuid.optional(),
   ...entryQuery.shape,
   ...filterQuery,
+});
+
+/** Query of `GET /api/endpoints/:id/activity`. Other names are ignored. */
+export const activityQuery = z.object({
+  minutes: wholeNumber
+    .pipe(z.int().min(1, 'must be 1 or more').max(MAX_MINUTES, `must be ${MAX_MINUTES} or less`))
+    .default(60)
+    .meta({ description: 'The last of them is the running one' }),
 });
 
 /** Query of `GET /api/endpoints`, likewise; the default is a full page. */
