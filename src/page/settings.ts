@@ -5,13 +5,18 @@ export interface Settings {
   /** Whether there are live events. */
   live: boolean;
   customResponses: 'off' | 'safe' | 'redirects';
+  access: Access;
 }
+
+/** Readers have a share link, which opens the page at `/s`: they see what the link opens, and change nothing. */
+export type Access = 'owner' | 'reader';
 
 export function readSettings(): Settings {
   return {
     captureBase: meta('capture-base') ?? location.origin,
     live: meta('live') !== 'false',
     customResponses: (meta('custom-responses') ?? 'off') as Settings['customResponses'],
+    access: location.pathname.endsWith('/s') ? 'reader' : 'owner',
   };
 }
 

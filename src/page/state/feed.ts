@@ -53,6 +53,8 @@ export interface FeedOptions {
   api: Api;
   endpointId: string;
   live: boolean;
+  /** Why not, if it is not the installation's setting. */
+  notLive?: string;
   token: () => string | undefined;
   onUnauthorized: (reason: string) => void;
 }
@@ -77,7 +79,7 @@ export function openFeed(options: FeedOptions): Feed {
   const book = createBook();
   const state = createStore<FeedState>({
     version: 0,
-    link: options.live ? { state: 'connecting' } : notLive(),
+    link: options.live ? { state: 'connecting' } : { state: 'not-live', why: options.notLive ?? SWITCHED_OFF },
     list: 'loading',
     error: undefined,
     older: 'more',
@@ -259,7 +261,4 @@ export function openFeed(options: FeedOptions): Feed {
 }
 
 const BLOCKED = 'a WebSocket cannot be opened from here';
-
-function notLive(): Link {
-  return { state: 'not-live', why: 'live events are switched off in this installation' };
-}
+const SWITCHED_OFF = 'live events are switched off in this installation';

@@ -1,12 +1,13 @@
 import { formatAddress, parseAddress, type Address } from '../model/address.ts';
 import { NO_FILTER } from '../model/filter.ts';
-import type { Settings } from '../settings.ts';
+import type { Access, Settings } from '../settings.ts';
 import { createApi, type Api } from './api.ts';
 import { createDetail, type Detail } from './detail.ts';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
 import { openFeed, type Feed } from './feed.ts';
 import { createSearch, type Search } from './search.ts';
 import { openSession, type SessionStore } from './session.ts';
+import { createShared, type Shared } from './shared.ts';
 import { createShown, type Shown } from './shown.ts';
 import { createStore, type Store } from './store.ts';
 
@@ -20,10 +21,13 @@ export interface Open {
 /** Everything that the page knows and can do; views read its stores and call its functions. */
 export interface Inspector {
   settings: Settings;
+  access: Access;
   session: SessionStore;
   api: Api;
   address: Store<Address>;
   endpoints: Endpoints;
+  /** For readers: what their link opens. */
+  shared: Shared;
   open: Store<Open | undefined>;
   detail: Detail;
   /** Goes to an address: a new entry of the history, unless `replace`. */
@@ -42,7 +46,7 @@ export type Dialog =
   | { name: 'delete-entries'; ids: readonly string[]; ofFilter?: boolean }
   | { name: 'response'; endpointId: string }
   | { name: 'shares'; endpointId: string; requestId?: string }
-  | { name: 'export'; endpointId: string };
+  | { name: 'export'; endpointId: string; requestId?: string };
 
 export interface Notice {
   text: string;
@@ -51,23 +55,28 @@ export interface Notice {
 }
 
 export function createInspector(settings: Settings): Inspector {
-  const session = openSession();
+  const { access } = settings;
+  const session = openSession(access);
   const token = (): string | undefined => session.get().token;
   const api = createApi(token, (reason) => session.end(reason));
   const address = createStore(parseAddress(location.hash));
   const open = createStore<Open | undefined>(undefined);
   const notice = createStore<Notice | undefined>(undefined);
   const endpoints = createEndpoints(api);
+  const shared = createShared(api);
   const detail = createDetail(api);
 
   /** Opens and closes what the address names. */
   function follow(): void {
     const { endpoint, request, filter } = address.get();
-    const wanted = token() === undefined ? undefined : endpoint;
+    const { scope } = shared.state.get();
+    const wanted = token() === undefined || (access === 'reader' && scope === undefined) ? undefined : endpoint;
+    // A link to one entry lists none.
+    const listed = scope !== undefined && scope.request_id !== null ? undefined : wanted;
     const now = open.get();
-    if (now?.feed.endpointId !== wanted) {
+    if (now?.feed.endpointId !== listed) {
       closeFeed(now);
-      open.set(wanted === undefined ? undefined : openEndpoint(wanted));
+      open.set(listed === undefined ? undefined : openEndpoint(listed));
     }
     open.get()?.shown.filter(filter);
     detail.open(wanted === undefined ? undefined : request);
@@ -75,7 +84,14 @@ export function createInspector(settings: Settings): Inspector {
 
   function openEndpoint(endpointId: string): Open {
     const onUnauthorized = (reason: string): void => session.end(reason);
-    const feed = openFeed({ api, endpointId, live: settings.live, token, onUnauthorized });
+    const feed = openFeed({
+      api,
+      endpointId,
+      live: settings.live && access === 'owner',
+      ...(access === 'reader' && { notLive: 'shared links are refreshed on demand' }),
+      token,
+      onUnauthorized,
+    });
     const search = createSearch(api);
     return { feed, search, shown: createShown(feed, search) };
   }
@@ -87,11 +103,37 @@ export function createInspector(settings: Settings): Inspector {
   }
 
   function signedInOrOut(): void {
-    if (token() !== undefined) void endpoints.refresh();
+    // What is open was read with another token.
+    closeFeed(open.get());
+    open.set(undefined);
+    if (token() !== undefined) void (access === 'reader' ? openShared() : endpoints.refresh());
+    follow();
+  }
+
+  /** A link opens what it opens, whatever the address says. */
+  async function openShared(): Promise<void> {
+    const scope = await shared.read();
+    if (scope === undefined) return;
+    const { endpoint, request } = address.get();
+    const inScope = endpoint === scope.endpoint_id ? request : undefined;
+    go({ endpoint: scope.endpoint_id, request: scope.request_id ?? inScope }, true);
+    follow();
+  }
+
+  function go(change: Partial<Address>, replace = false): void {
+    const before = address.get();
+    const moved = change.endpoint !== undefined && change.endpoint !== before.endpoint;
+    const next = { ...before, ...(moved && { request: undefined, filter: NO_FILTER }), ...change };
+    const text = formatAddress(next);
+    if (text === formatAddress(before)) return;
+    if (replace) history.replaceState(null, '', text);
+    else history.pushState(null, '', text);
+    address.set(next);
     follow();
   }
 
   addEventListener('hashchange', () => {
+    if (session.takeFromAddress()) return;
     address.set(parseAddress(location.hash));
     follow();
   });
@@ -100,25 +142,17 @@ export function createInspector(settings: Settings): Inspector {
 
   return {
     settings,
+    access,
     session,
     api,
     address,
     endpoints,
+    shared,
     open,
     detail,
     notice,
     dialog: createStore<Dialog | undefined>(undefined),
-    go(change, replace = false) {
-      const before = address.get();
-      const moved = change.endpoint !== undefined && change.endpoint !== before.endpoint;
-      const next = { ...before, ...(moved && { request: undefined, filter: NO_FILTER }), ...change };
-      const text = formatAddress(next);
-      if (text === formatAddress(before)) return;
-      if (replace) history.replaceState(null, '', text);
-      else history.pushState(null, '', text);
-      address.set(next);
-      follow();
-    },
+    go,
     say: (text) => notice.update((before) => ({ text, number: (before?.number ?? 0) + 1 })),
   };
 }

@@ -6,12 +6,13 @@ import { DetailPane } from './detail/detail-pane.ts';
 import { Dialogs } from './dialogs/dialogs.ts';
 import { ListPane } from './list/list-pane.ts';
 import { Notices } from './notices.ts';
+import { SharedPage } from './shared/shared-page.ts';
 import { Header } from './start/header.ts';
 import { SignIn } from './start/sign-in.ts';
 import { StartPage } from './start/start-page.ts';
 
 export function App({ inspector }: { inspector: Inspector }): ComponentChild {
-  return h(InspectorContext.Provider, { value: inspector }, h(Page, null));
+  return h(InspectorContext.Provider, { value: inspector }, h(inspector.access === 'reader' ? SharedPage : Page, null));
 }
 
 function Page(): ComponentChild {
