@@ -2,6 +2,8 @@
 export interface Settings {
   /** Where endpoints capture, without a trailing slash. */
   captureBase: string;
+  /** Whether this origin captures; otherwise only `captureBase` does, and the page's policy does not let it go there. */
+  capturesHere: boolean;
   /** Whether there are live events. */
   live: boolean;
   customResponses: 'off' | 'safe' | 'redirects';
@@ -14,6 +16,7 @@ export type Access = 'owner' | 'reader';
 export function readSettings(): Settings {
   return {
     captureBase: meta('capture-base') ?? location.origin,
+    capturesHere: meta('captures-here') !== 'false',
     live: meta('live') !== 'false',
     customResponses: (meta('custom-responses') ?? 'off') as Settings['customResponses'],
     access: location.pathname.endsWith('/s') ? 'reader' : 'owner',

@@ -46,6 +46,7 @@ export function pageRoutes(router: Router, options: PageOptions): void {
   const files = readPageFiles();
   const template = pageTemplate(files, {
     captureBaseUrl: options.captureBaseUrl ?? options.baseUrl,
+    capturesHere: options.captureBaseUrl === undefined,
     live: options.live.enabled,
     customResponses: options.customResponses,
   });

@@ -17,6 +17,8 @@ export interface Detail {
   /** Reads an entry without showing it. */
   read(id: string): Promise<LogEntry>;
   again(): void;
+  /** Forgets what was read. */
+  clear(): void;
 }
 
 /** More of a body is downloaded as a file, or shown on demand. */
@@ -76,5 +78,6 @@ export function createDetail(api: Api): Detail {
       const id = state.get()?.id;
       if (id !== undefined) void load(id);
     },
+    clear: () => kept.clear(),
   };
 }

@@ -78,6 +78,7 @@ export function createInspector(settings: Settings): Inspector {
       closeFeed(now);
       open.set(listed === undefined ? undefined : openEndpoint(listed));
     }
+    endpoints.watch(access === 'owner' ? wanted : undefined);
     open.get()?.shown.filter(filter);
     detail.open(wanted === undefined ? undefined : request);
   }
@@ -103,9 +104,8 @@ export function createInspector(settings: Settings): Inspector {
   }
 
   function signedInOrOut(): void {
-    // What is open was read with another token.
-    closeFeed(open.get());
-    open.set(undefined);
+    endpoints.reset();
+    detail.clear();
     if (token() !== undefined) void (access === 'reader' ? openShared() : endpoints.refresh());
     follow();
   }
@@ -133,7 +133,6 @@ export function createInspector(settings: Settings): Inspector {
   }
 
   addEventListener('hashchange', () => {
-    if (session.takeFromAddress()) return;
     address.set(parseAddress(location.hash));
     follow();
   });

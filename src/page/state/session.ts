@@ -10,17 +10,17 @@ export interface Session {
 
 export interface SessionStore extends Store<Session> {
   signIn(token: string): void;
-  /** Forgets the token. */
+  /** Forgets the token; the address stays, so the next one opens the same entry. */
   end(reason?: string): void;
-  /** Takes a token out of the address; true if there was one. */
-  takeFromAddress(): boolean;
+  /** Forgets everything, also what the page has in memory. */
+  signOut(): void;
 }
 
 /** A share link that is opened in an owner's tab does not sign the owner out. */
 const KEYS: Record<Access, string> = { owner: 'hookbay:token', reader: 'hookbay:share' };
 
 /** `#token=…` of a link that signs in, `#hbs_…` of a share link. */
-const IN_ADDRESS: Record<Access, RegExp> = { owner: /^#token=([^&]+)(?:&to=(.*))?$/, reader: /^#(hbs_[^&]+)$/ };
+const IN_ADDRESS: Record<Access, RegExp> = { owner: /^#token=([^&]*)(?:&to=(.*))?$/, reader: /^#(hbs_[^&]*)$/ };
 
 /**
  * The token of this tab. It is kept in the tab's `sessionStorage`, so other tabs and later visits do not have it; one in
@@ -28,7 +28,7 @@ const IN_ADDRESS: Record<Access, RegExp> = { owner: /^#token=([^&]+)(?:&to=(.*))
  */
 export function openSession(access: Access): SessionStore {
   const key = KEYS[access];
-  const given = takeToken(access);
+  const given = takeFromAddress(access);
   if (given !== undefined) keep(key, given);
   const store = createStore<Session>({ token: given ?? kept(key), reason: undefined });
 
@@ -37,6 +37,14 @@ export function openSession(access: Access): SessionStore {
     store.set({ token, reason: undefined });
   }
 
+  // A link that signs in, opened in this tab: the page begins anew, without anything of the user before.
+  addEventListener('hashchange', () => {
+    const next = takeFromAddress(access);
+    if (next === undefined) return;
+    signIn(next);
+    if (kept(key) === next) location.reload();
+  });
+
   return {
     ...store,
     signIn,
@@ -44,19 +52,29 @@ export function openSession(access: Access): SessionStore {
       keep(key, undefined);
       store.set({ token: undefined, reason });
     },
-    takeFromAddress() {
-      const token = takeToken(access);
-      if (token !== undefined) signIn(token);
-      return token !== undefined;
+    signOut() {
+      keep(key, undefined);
+      store.set({ token: undefined, reason: undefined });
+      history.replaceState(null, '', location.pathname);
+      location.reload();
     },
   };
 }
 
-function takeToken(access: Access): string | undefined {
+function takeFromAddress(access: Access): string | undefined {
   const found = IN_ADDRESS[access].exec(location.hash);
-  if (found?.[1] === undefined) return undefined;
-  history.replaceState(null, '', found[2] === undefined ? location.pathname : `#${decodeURIComponent(found[2])}`);
-  return decodeURIComponent(found[1]);
+  if (found === null) return undefined;
+  const [, token = '', to] = found;
+  history.replaceState(null, '', to === undefined ? location.pathname : `#${decoded(to)}`);
+  return token === '' ? undefined : decoded(token);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** Storage can be switched off; then the token lives in memory alone. */

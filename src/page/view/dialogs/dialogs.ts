@@ -5,6 +5,8 @@ import { useInspector, useStore } from '../context.ts';
 
 /** The code of a dialog is loaded when it is opened first. */
 const LOADERS: { [N in Dialog['name']]?: () => Promise<FunctionComponent<Extract<Dialog, { name: N }>>> } = {
+  create: async () => (await import('./create-endpoint.ts')).CreateEndpoint,
+  'delete-endpoint': async () => (await import('./delete-endpoint.ts')).DeleteEndpoint,
   help: async () => (await import('./help.ts')).Help,
   response: async () => (await import('./response.ts')).ResponseEditor,
   shares: async () => (await import('./shares.ts')).Shares,

@@ -17,6 +17,10 @@ export function ListPane({ open }: { open: Open }): ComponentChild {
     'section',
     { class: 'list-pane', 'aria-label': 'Captured requests' },
     error !== undefined && el('p', { class: 'error', role: 'alert' }, error),
-    empty ? access === 'reader' ? h(NothingShared, null) : h(FirstVisit, { endpointId: feed.endpointId }) : [h(FilterBar, { open }), h(Rows, { open })],
+    empty
+      ? access === 'reader'
+        ? h(NothingShared, null)
+        : h(FirstVisit, { endpointId: feed.endpointId })
+      : [h(FilterBar, { open }), h(Rows, { open })],
   );
 }
