@@ -53,7 +53,7 @@ export async function startLocal(config: Config, resources: Resources): Promise<
     ]);
   });
   resources.add(undefined, () => say('Stopping …'));
-  sayHowToUse(config.baseUrl, jwtSecret, dataDir);
+  sayHowToUse(config, jwtSecret, dataDir);
 }
 
 async function openStores({ external, mysql, redis }: Config, context: LocalContext): Promise<Stores> {
@@ -119,16 +119,20 @@ function stopWithParent(): void {
   }, 1_000).unref();
 }
 
-function sayHowToUse(baseUrl: string, jwtSecret: string, dataDir: string): void {
+function sayHowToUse({ baseUrl, page }: Config, jwtSecret: string, dataDir: string): void {
   const token = jwt.sign({ plan: TOKEN_PLAN }, jwtSecret, {
     algorithm: 'HS256',
     subject: TOKEN_SUBJECT,
     expiresIn: TOKEN_SECONDS,
   });
+  const link = `Open ${baseUrl}/#token=${token}
+and you are signed in.
+
+`;
   say(`
 Hookbay is ready at ${baseUrl}
 
-A token for user "${TOKEN_SUBJECT}", plan "${TOKEN_PLAN}", valid for a day. Paste this into another terminal:
+${page ? link : ''}A token for user "${TOKEN_SUBJECT}", plan "${TOKEN_PLAN}", valid for a day. Paste this into another terminal:
 
   TOKEN=${token}
 

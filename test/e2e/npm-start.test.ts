@@ -57,6 +57,10 @@ test('ready, captured, listed by the printed curl sequence, stopped without rema
   const port = await freePort();
   const first = await npmStart(dataDir, port);
   expect(first.url).toBe(`http://localhost:${port}`);
+  const [, link = ''] = /^Open (\S+)$/m.exec(first.output()) ?? [];
+  expect(link).toBe(`${first.url}/#token=${first.token}`);
+  expect(first.output().indexOf(link)).toBeLessThan(first.output().indexOf('  TOKEN='));
+  expect((await fetch(link)).headers.get('content-type')).toBe('text/html; charset=utf-8');
   const paste = /^ {2}TOKEN=[\s\S]*?(?=^Logs and data)/m.exec(first.output())?.[0] ?? '';
   const [createdUrl, receipt, list] = (await bash(paste)).trim().split('\n') as [string, string, string];
   expect(createdUrl).toMatch(new RegExp(`^${first.url}/h/[0-9a-f-]{36}$`));
@@ -71,7 +75,8 @@ test('ready, captured, listed by the printed curl sequence, stopped without rema
   await endProcess(first.child, 'SIGTERM');
   await eventually(() => !pids.some(isAlive));
 
-  const second = await npmStart(dataDir, port);
+  const second = await npmStart(dataDir, port, { PAGE: 'false' });
+  expect(second.output()).not.toContain('#token=');
   expect((await client(`http://127.0.0.1:${port}`, second.token).entry(id)).body.body).toBe('{"hello":"world"}');
 });
 

@@ -151,6 +151,8 @@ test.each([
   ['GET', '/api/endpoints/x/requests', '/api/endpoints/:id/requests', '4xx', false],
   ['POST', '/api/verify-signature', '/api/verify-signature', '4xx', false],
   ['GET', '/openapi.json', '/openapi.json', '2xx', false],
+  ['GET', '/', '/', '2xx', false],
+  ['GET', '/page/0123/nothing/at-all.js', '/page/:hash/{*file}', '4xx', false],
   ['GET', '/api/7d444840-9dc0-11d1-b245-5ffdce74fad2', 'other', '4xx', true],
 ])('%s %s counts for the route %s', async (method, path, route, status, withToken) => {
   const [before, other] = [

@@ -80,6 +80,7 @@ test.each([
   ['deflate', undefined],
   ['identity', undefined],
   [undefined, undefined],
+  [`${'x,'.repeat(200)}br`, undefined],
 ])('Accept-Encoding: %s gets %s, of the same content', async (accepted, encoding) => {
   const [address = ''] = addressesOf((await page()).body);
   const plain = await send(address);

@@ -35,6 +35,8 @@ test.each([
   ['GET', '/api/endpoints/7d444840-9dc0-11d1-b245-5ffdce74fad2', '/api/endpoints/:id', 404],
   ['DELETE', '/api/requests/nonsense', '/api/requests/:id', 404],
   ['PUT', '/api/endpoints', '/api/endpoints', 405],
+  ['GET', '/', '/', 200],
+  ['GET', '/page/0123/nothing/at-all.js', '/page/:hash/{*file}', 404],
   ['GET', '/nowhere/7d444840', 'other', 404],
 ])('%s %s is one line with the route %s', async (method, path, route, status) => {
   const answer = await send(`${api.url}${path}`, { method, headers: ['Authorization', `Bearer ${token}`] });

@@ -57,7 +57,7 @@ describePage('custom responses', () => {
     const errorOf = (label: string): Locator =>
       dialog
         .locator('.field')
-        .filter({ has: dialog.getByText(label, { exact: true }) })
+        .filter({ has: dialog.page().getByText(label, { exact: true }) })
         .getByRole('alert');
     await dialog.getByLabel('Status').fill('99');
     await dialog.getByRole('button', { name: 'Save' }).click();
