@@ -37,24 +37,27 @@ export function openSession(access: Access): SessionStore {
     store.set({ token, reason: undefined });
   }
 
+  let isLeaving = false;
   // A link that signs in, opened in this tab: the page begins anew, without anything of the user before.
   addEventListener('hashchange', () => {
     const next = takeFromAddress(access);
     if (next === undefined) return;
-    signIn(next);
-    if (kept(key) === next) location.reload();
+    keep(key, next);
+    if (kept(key) !== next) return signIn(next);
+    isLeaving = true;
+    location.reload();
   });
 
   return {
     ...store,
     signIn,
     end(reason) {
+      if (isLeaving) return;
       keep(key, undefined);
       store.set({ token: undefined, reason });
     },
     signOut() {
       keep(key, undefined);
-      store.set({ token: undefined, reason: undefined });
       history.replaceState(null, '', location.pathname);
       location.reload();
     },

@@ -98,7 +98,7 @@ function describe(endpoint: Endpoint, now: number): ComponentChildren {
   const expiry = expiryInWords(endpoint, now);
   return [
     el('span', { class: 'option-name' }, nameOf(endpoint)),
-    el('span', { class: 'option-count' }, formatCount(endpoint.request_count)),
+    el('span', { class: 'option-count' }, `${formatCount(endpoint.request_count)} captured`),
     el('span', { class: 'option-last' }, `last: ${lastInWords(endpoint, now)}`),
     el('span', { class: 'expiry', 'data-state': expiry.state }, expiry.text),
   ];

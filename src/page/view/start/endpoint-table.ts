@@ -39,7 +39,9 @@ export function EndpointTable({ list }: { list: readonly Endpoint[] }): Componen
         el(
           'tr',
           null,
-          ['Endpoint', 'Captured', 'Last request', 'Expiry'].map((name) => el('th', { scope: 'col', key: name }, name)),
+          ['Endpoint', 'Captured', 'Last request', 'Expires'].map((name) =>
+            el('th', { scope: 'col', key: name }, name),
+          ),
         ),
       ),
       el(
@@ -68,6 +70,6 @@ function row(endpoint: Endpoint, now: number): ComponentChild {
     ),
     el('td', null, formatCount(request_count)),
     el('td', { title: title(last_request_at) }, lastInWords(endpoint, now)),
-    el('td', { class: 'expiry', 'data-state': expiry.state, title: title(expires_at) }, expiry.text),
+    el('td', { class: 'expiry', 'data-state': expiry.state, title: title(expires_at) }, expiry.when),
   );
 }

@@ -45,7 +45,7 @@ export function FirstVisit({ endpointId }: { endpointId: string }): ComponentChi
 }
 
 function UrlField({ url }: { url: string }): ComponentChild {
-  const input = useRef<HTMLInputElement>(null);
+  const input = useRef<HTMLTextAreaElement>(null);
   // Selected, so that it can be copied at once; but never while somebody types elsewhere.
   useLayoutEffect(() => {
     const isBusy =
@@ -56,10 +56,13 @@ function UrlField({ url }: { url: string }): ComponentChild {
   return el(
     'div',
     { class: 'with-button' },
-    el('input', {
+    // An input would show a part of it on a phone.
+    el('textarea', {
       ref: input,
+      rows: 1,
       readOnly: true,
       value: url,
+      spellcheck: false,
       'aria-label': 'URL of this endpoint',
       onFocus: (event) => event.currentTarget.select(),
     }),

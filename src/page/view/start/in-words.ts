@@ -24,18 +24,23 @@ export function curlTo(url: string): string {
 
 export interface Expiry {
   text: string;
+  /** What follows the word "expires". */
+  when: string;
   state: 'never' | 'later' | 'soon' | 'past';
 }
 
 export function expiryInWords({ expires_at }: Pick<Endpoint, 'expires_at'>, now: number): Expiry {
-  if (expires_at === null) return { text: 'permanent', state: 'never' };
+  if (expires_at === null) return { text: 'permanent', when: 'never', state: 'never' };
   const left = Date.parse(expires_at) - now;
-  if (left <= 0) return { text: `expired ${relativeTime(expires_at, now)}`, state: 'past' };
-  return { text: `expires ${relativeTime(expires_at, now)}`, state: left < DAY_MS ? 'soon' : 'later' };
+  const when = relativeTime(expires_at, now);
+  if (left <= 0) return { text: `expired ${when}`, when: `expired ${when}`, state: 'past' };
+  return { text: `expires ${when}`, when, state: left < DAY_MS ? 'soon' : 'later' };
 }
 
 export function lastInWords({ last_request_at }: Pick<Endpoint, 'last_request_at'>, now: number): string {
-  return last_request_at === null ? 'never' : relativeTime(last_request_at, now);
+  if (last_request_at === null) return 'none yet';
+  const text = relativeTime(last_request_at, now);
+  return text === 'now' ? 'just now' : text;
 }
 
 /** `00:00 UTC`. */

@@ -24,17 +24,22 @@ function content({ state, list, error }: EndpointsState, leaving: boolean): Comp
     return [
       el('h2', null, 'Create your first endpoint'),
       el('p', null, 'An endpoint is a URL. Whatever is sent to it is kept and shown here, as it was sent.'),
-      el('div', { class: 'buttons' }, h(NewEndpoint, { label: 'Create an endpoint' }), h(More, null)),
+      el(
+        'div',
+        { class: 'buttons' },
+        h(NewEndpoint, { label: 'Create an endpoint' }),
+        h(More, { label: 'With an alias …' }),
+      ),
     ];
   return [
-    el('div', { class: 'start-head' }, el('h2', null, 'Your endpoints'), h(More, null)),
+    el('div', { class: 'start-head' }, el('h2', null, 'Your endpoints'), h(More, { label: 'New endpoint …' })),
     h(EndpointTable, { list }),
   ];
 }
 
-function More(): ComponentChild {
+function More({ label }: { label: string }): ComponentChild {
   const { dialog } = useInspector();
-  return el('button', { type: 'button', onClick: () => dialog.set({ name: 'create' }) }, 'New endpoint with a name …');
+  return el('button', { type: 'button', onClick: () => dialog.set({ name: 'create' }) }, label);
 }
 
 function Failed({ error }: { error: string | undefined }): ComponentChild {

@@ -30,11 +30,12 @@ export function Switcher(): ComponentChild {
         'aria-expanded': isOpen ? 'true' : 'false',
         onClick: toggle,
       },
-      el('span', { class: 'off-screen' }, 'Endpoint '),
+      offScreen('Endpoint '),
       el(
         'span',
         { class: 'switcher-name' },
         open.gone ? 'Choose an endpoint' : nameOf(open.record ?? { id: open.id, alias: null }),
+        !open.gone && offScreen(': '),
       ),
       !open.gone && facts(open, now),
     ),
@@ -47,7 +48,12 @@ function facts({ captured, record }: OpenEndpoint, now: number): ComponentChild 
   return el(
     'span',
     { class: 'switcher-facts' },
-    el('span', { title: `${formatCount(captured)} captured so far` }, formatCount(captured)),
+    el('span', { title: 'Captured so far' }, formatCount(captured), offScreen(' captured, ')),
     expiry !== undefined && el('span', { class: 'expiry', 'data-state': expiry.state }, expiry.text),
   );
+}
+
+/** For people who hear the button's name. */
+function offScreen(text: string): ComponentChild {
+  return el('span', { class: 'off-screen' }, text);
 }
