@@ -1,15 +1,18 @@
 import { formatAddress, parseAddress, type Address } from '../model/address.ts';
-import { NO_FILTER } from '../model/filter.ts';
+import { equals, NO_FILTER } from '../model/filter.ts';
 import type { Access, Settings } from '../settings.ts';
 import { createApi, type Api } from './api.ts';
 import { createDetail, type Detail } from './detail.ts';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
 import { openFeed, type Feed } from './feed.ts';
+import { openPreferences, type Preferences } from './preferences.ts';
 import { createSearch, type Search } from './search.ts';
+import { createSelection, type Selection } from './selection.ts';
 import { openSession, type SessionStore } from './session.ts';
 import { createShared, type Shared } from './shared.ts';
 import { createShown, type Shown } from './shown.ts';
 import { createStore, type Store } from './store.ts';
+import { openVisited } from './visited.ts';
 
 /** What is open: an endpoint's entries, and those of them that the list shows. */
 export interface Open {
@@ -30,6 +33,8 @@ export interface Inspector {
   shared: Shared;
   open: Store<Open | undefined>;
   detail: Detail;
+  selection: Selection;
+  preferences: Preferences;
   /** Goes to an address: a new entry of the history, unless `replace`. */
   go: (change: Partial<Address>, replace?: boolean) => void;
   /** The dialog that is open. */
@@ -65,6 +70,10 @@ export function createInspector(settings: Settings): Inspector {
   const endpoints = createEndpoints(api);
   const shared = createShared(api);
   const detail = createDetail(api);
+  const selection = createSelection();
+  const visited = openVisited();
+
+  let filtered = NO_FILTER;
 
   /** Opens and closes what the address names. */
   function follow(): void {
@@ -79,6 +88,8 @@ export function createInspector(settings: Settings): Inspector {
       open.set(listed === undefined ? undefined : openEndpoint(listed));
     }
     endpoints.watch(access === 'owner' ? wanted : undefined);
+    if (now?.feed.endpointId !== listed || !equals(filter, filtered)) selection.clear();
+    filtered = filter;
     open.get()?.shown.filter(filter);
     detail.open(wanted === undefined ? undefined : request);
   }
@@ -126,13 +137,14 @@ export function createInspector(settings: Settings): Inspector {
     const next = { ...before, ...(moved && { request: undefined, filter: NO_FILTER }), ...change };
     const text = formatAddress(next);
     if (text === formatAddress(before)) return;
-    if (replace) history.replaceState(null, '', text);
-    else history.pushState(null, '', text);
+    if (replace) visited.replace(text);
+    else visited.push(text);
     address.set(next);
     follow();
   }
 
   addEventListener('hashchange', () => {
+    visited.drop();
     address.set(parseAddress(location.hash));
     follow();
   });
@@ -149,6 +161,8 @@ export function createInspector(settings: Settings): Inspector {
     shared,
     open,
     detail,
+    selection,
+    preferences: openPreferences(),
     notice,
     dialog: createStore<Dialog | undefined>(undefined),
     go,
