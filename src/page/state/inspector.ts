@@ -1,4 +1,4 @@
-import { formatAddress, parseAddress, type Address } from '../model/address.ts';
+import { changeAddress, formatAddress, parseAddress, type Address } from '../model/address.ts';
 import { equals, NO_FILTER } from '../model/filter.ts';
 import type { Access, Settings } from '../settings.ts';
 import { createApi, type Api } from './api.ts';
@@ -33,6 +33,8 @@ export interface Inspector {
   shared: Shared;
   open: Store<Open | undefined>;
   detail: Detail;
+  /** Secrets that were pasted for a check, by endpoint and provider: in memory alone, until the page is left. */
+  secrets: Map<string, string>;
   selection: Selection;
   preferences: Preferences;
   /** Goes to an address: a new entry of the history, unless `replace`. */
@@ -49,6 +51,7 @@ export type Dialog =
   | { name: 'create' }
   | { name: 'delete-endpoint'; endpointId: string }
   | { name: 'delete-entries'; ids: readonly string[]; ofFilter?: boolean }
+  | { name: 'compare-with'; id: string }
   | { name: 'response'; endpointId: string }
   | { name: 'shares'; endpointId: string; requestId?: string }
   | { name: 'export'; endpointId: string; requestId?: string };
@@ -70,6 +73,7 @@ export function createInspector(settings: Settings): Inspector {
   const endpoints = createEndpoints(api);
   const shared = createShared(api);
   const detail = createDetail(api);
+  const secrets = new Map<string, string>();
   const selection = createSelection();
   const visited = openVisited();
 
@@ -117,24 +121,28 @@ export function createInspector(settings: Settings): Inspector {
   function signedInOrOut(): void {
     endpoints.reset();
     detail.clear();
-    if (token() !== undefined) void (access === 'reader' ? openShared() : endpoints.refresh());
+    if (token() === undefined) secrets.clear();
+    else void (access === 'reader' ? openShared() : endpoints.refresh());
+    follow();
+  }
+
+  async function openShared(): Promise<void> {
+    if ((await shared.read()) === undefined) return;
+    go({}, true);
     follow();
   }
 
   /** A link opens what it opens, whatever the address says. */
-  async function openShared(): Promise<void> {
-    const scope = await shared.read();
-    if (scope === undefined) return;
-    const { endpoint, request } = address.get();
-    const inScope = endpoint === scope.endpoint_id ? request : undefined;
-    go({ endpoint: scope.endpoint_id, request: scope.request_id ?? inScope }, true);
-    follow();
+  function inReach(wanted: Address): Address {
+    const { scope } = shared.state.get();
+    if (scope === undefined) return wanted;
+    const request = wanted.endpoint === scope.endpoint_id ? wanted.request : undefined;
+    return { ...wanted, endpoint: scope.endpoint_id, request: scope.request_id ?? request };
   }
 
   function go(change: Partial<Address>, replace = false): void {
     const before = address.get();
-    const moved = change.endpoint !== undefined && change.endpoint !== before.endpoint;
-    const next = { ...before, ...(moved && { request: undefined, filter: NO_FILTER }), ...change };
+    const next = inReach(changeAddress(before, change));
     const text = formatAddress(next);
     if (text === formatAddress(before)) return;
     if (replace) visited.replace(text);
@@ -145,7 +153,7 @@ export function createInspector(settings: Settings): Inspector {
 
   addEventListener('hashchange', () => {
     visited.drop();
-    address.set(parseAddress(location.hash));
+    address.set(inReach(parseAddress(location.hash)));
     follow();
   });
   session.subscribe(signedInOrOut);
@@ -161,6 +169,7 @@ export function createInspector(settings: Settings): Inspector {
     shared,
     open,
     detail,
+    secrets,
     selection,
     preferences: openPreferences(),
     notice,

@@ -2,7 +2,7 @@ import { h, type ComponentChild } from 'preact';
 import { el } from '../el.ts';
 import type { Inspector, Open } from '../state/inspector.ts';
 import { InspectorContext, useInspector, useStore } from './context.ts';
-import { DetailPane } from './detail/detail-pane.ts';
+import { EntryPane } from './detail/entry-pane.ts';
 import { Dialogs } from './dialogs/dialogs.ts';
 import { useKeys } from './keys.ts';
 import { ListPane } from './list/list-pane.ts';
@@ -29,14 +29,14 @@ function Page(): ComponentChild {
     'div',
     { class: 'page', 'data-detail': request === undefined ? undefined : 'open' },
     h(Header, null),
-    opened === undefined ? h(StartPage, null) : h(Panes, { open: opened, request, key: opened.feed.endpointId }),
+    opened === undefined ? h(StartPage, null) : h(Panes, { open: opened, key: opened.feed.endpointId }),
     h(Dialogs, null),
     h(Notices, null),
   );
 }
 
-function Panes({ open, request }: { open: Open; request: string | undefined }): ComponentChild {
+function Panes({ open }: { open: Open }): ComponentChild {
   const isGone = useStore(open.feed.state, ({ list }) => list === 'gone');
   if (isGone) return h(Gone, { endpointId: open.feed.endpointId });
-  return el('main', { class: 'panes' }, h(ListPane, { open }), request !== undefined && h(DetailPane, { id: request }));
+  return el('main', { class: 'panes' }, h(ListPane, { open }), h(EntryPane, null));
 }

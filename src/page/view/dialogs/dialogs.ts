@@ -7,6 +7,8 @@ import { useInspector, useStore } from '../context.ts';
 const LOADERS: { [N in Dialog['name']]?: () => Promise<FunctionComponent<Extract<Dialog, { name: N }>>> } = {
   create: async () => (await import('./create-endpoint.ts')).CreateEndpoint,
   'delete-endpoint': async () => (await import('./delete-endpoint.ts')).DeleteEndpoint,
+  'compare-with': async () => (await import('./compare-with.ts')).CompareWith,
+  'delete-entries': async () => (await import('./delete-entries.ts')).DeleteEntries,
   help: async () => (await import('./help.ts')).Help,
   response: async () => (await import('./response.ts')).ResponseEditor,
   shares: async () => (await import('./shares.ts')).Shares,

@@ -25,7 +25,17 @@ export function ListStatus({ open }: { open: Open }): ComponentChild {
     el('span', { class: 'count' }, filtering ? `${count} …` : count),
     gaps.map((gap) => el('span', { class: 'gap', key: gap }, gap)),
     filter === undefined ? filtered && h(SearchButton, { open }) : h(SearchProgress, { open }),
+    filtered && h(DeleteButton, null),
     h(ZoneSwitch, null),
+  );
+}
+
+function DeleteButton(): ComponentChild {
+  const { dialog } = useInspector();
+  return el(
+    'button',
+    { onClick: () => dialog.set({ name: 'delete-entries', ids: [], ofFilter: true }) },
+    'Delete all that match',
   );
 }
 

@@ -1,8 +1,9 @@
 import { h, type ComponentChild } from 'preact';
 import { el } from '../../el.ts';
 import { useInspector, useStore } from '../context.ts';
-import { DetailPane } from '../detail/detail-pane.ts';
+import { EntryPane } from '../detail/entry-pane.ts';
 import { Dialogs } from '../dialogs/dialogs.ts';
+import { useKeys } from '../keys.ts';
 import { ListPane } from '../list/list-pane.ts';
 import { Notices } from '../notices.ts';
 import { SharedEnd } from './shared-end.ts';
@@ -15,6 +16,7 @@ export function SharedPage(): ComponentChild {
   const { scope, error } = useStore(shared.state);
   const opened = useStore(open);
   const request = useStore(address, (now) => now.request);
+  useKeys();
   if (!signedIn) return h(SharedEnd, null);
   if (scope === undefined) return h(Opening, { error });
   return el(
@@ -25,7 +27,7 @@ export function SharedPage(): ComponentChild {
       'main',
       { class: 'panes', 'data-only-detail': scope.request_id === null ? undefined : 'true' },
       opened !== undefined && h(ListPane, { open: opened, key: opened.feed.endpointId }),
-      request !== undefined && h(DetailPane, { id: request }),
+      h(EntryPane, null),
     ),
     h(Dialogs, null),
     h(Notices, null),
