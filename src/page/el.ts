@@ -2,8 +2,11 @@ import { h, type ComponentChild, type ComponentChildren, type JSX } from 'preact
 
 type Tags = JSX.IntrinsicElements;
 
+/** Of each type of a union: what an `img` may have depends on its `alt`. */
+type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+
 /** Attributes of a tag. Raw HTML is no part of them: whatever is captured is shown as text. */
-export type Attributes<K extends keyof Tags> = Omit<Tags[K], 'dangerouslySetInnerHTML' | 'ref'> & {
+export type Attributes<K extends keyof Tags> = Without<Tags[K], 'dangerouslySetInnerHTML' | 'ref'> & {
   ref?: Tags[K]['ref'] | undefined;
 } & { [data: `data-${string}`]: string | undefined };
 
