@@ -2,11 +2,14 @@ import { h, type ComponentChild, type ComponentChildren, type JSX } from 'preact
 
 type Tags = JSX.IntrinsicElements;
 
-/** Of each type of a union: what an `img` may have depends on its `alt`. */
-type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+type Unsafe = 'dangerouslySetInnerHTML' | 'ref';
+
+/** What an `img` may have depends on its `alt`; other tags may get what is known only when they are drawn. */
+type Known<K extends keyof Tags> = K extends 'img' ? OfEach<Tags[K]> : Omit<Tags[K], Unsafe>;
+type OfEach<T> = T extends unknown ? Omit<T, Unsafe> : never;
 
 /** Attributes of a tag. Raw HTML is no part of them: whatever is captured is shown as text. */
-export type Attributes<K extends keyof Tags> = Without<Tags[K], 'dangerouslySetInnerHTML' | 'ref'> & {
+export type Attributes<K extends keyof Tags> = Known<K> & {
   ref?: Tags[K]['ref'] | undefined;
 } & { [data: `data-${string}`]: string | undefined };
 

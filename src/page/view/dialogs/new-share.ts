@@ -100,7 +100,7 @@ export function NewShare({ endpointId, requestId, onCreated }: NewShareProps): C
 function check(text: string, checked: boolean, set: (on: boolean) => void, about?: string): ComponentChild {
   return el(
     'label',
-    { class: 'choice' },
+    { class: 'dialog-choice' },
     el('input', {
       type: 'checkbox',
       checked,

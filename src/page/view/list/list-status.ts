@@ -11,7 +11,7 @@ import { countInWords, gapsInWords, searchInWords } from './words.ts';
 
 /** How much the list shows, of how much, and what was not looked at. */
 export function ListStatus({ open }: { open: Open }): ComponentChild {
-  const { address } = useInspector();
+  const { address, access } = useInspector();
   const { feed, search, shown } = open;
   const filtered = !isEmpty(useStore(address, ({ filter }) => filter));
   const { rows, unsure, filtering } = useStore(shown.state);
@@ -25,7 +25,7 @@ export function ListStatus({ open }: { open: Open }): ComponentChild {
     el('span', { class: 'count' }, filtering ? `${count} …` : count),
     gaps.map((gap) => el('span', { class: 'gap', key: gap }, gap)),
     filter === undefined ? filtered && h(SearchButton, { open }) : h(SearchProgress, { open }),
-    filtered && h(DeleteButton, null),
+    filtered && access === 'owner' && h(DeleteButton, null),
     h(ZoneSwitch, null),
   );
 }
