@@ -38,7 +38,7 @@ describePage('a share link', () => {
     page.on('request', (request) => asked.push(request.url()));
     await page.goto(share.url);
     await page.getByRole('option').first().waitFor();
-    expect(page.url()).toBe(`${tests.url}/s#/e/${endpoint}`);
+    await expect.poll(() => page.url()).toBe(`${tests.url}/s#/e/${endpoint}`);
     await page.goBack();
     await page.goForward();
     await page.getByRole('option').first().waitFor();
@@ -62,7 +62,7 @@ describePage('a share link', () => {
     expect(await page.getByText('k3y').count()).toBe(0);
     await page.reload();
     await page.getByRole('tab', { name: /^Headers/ }).waitFor();
-    expect(page.url()).toBe(`${tests.url}/s#/e/${endpoint}/r/${entry}`);
+    await expect.poll(() => page.url()).toBe(`${tests.url}/s#/e/${endpoint}/r/${entry}`);
   });
 
   test('offers nothing that writes', async () => {
@@ -96,7 +96,7 @@ describePage('a share link', () => {
     await page.getByText('Nothing is hidden').waitFor();
     await page.getByRole('tabpanel').getByText('world').first().waitFor();
     expect(await page.getByRole('option').count()).toBe(0);
-    expect(page.url()).toBe(`${tests.url}/s#/e/${endpoint}/r/${entry}`);
+    await expect.poll(() => page.url()).toBe(`${tests.url}/s#/e/${endpoint}/r/${entry}`);
   });
 
   test('that is withdrawn, unknown or without its token is said in words', async () => {
@@ -112,7 +112,7 @@ describePage('a share link', () => {
     await tests.expectComplaint(/401/);
     await page.reload();
     await page.getByText('open the whole link').waitFor();
-    expect(page.url()).toBe(`${tests.url}/s`);
+    await expect.poll(() => page.url()).toBe(`${tests.url}/s`);
   });
 
   test("in an owner's tab does not sign the owner out", async () => {

@@ -21,15 +21,11 @@ export function useTask(): Task {
       if (running.current) return;
       running.current = true;
       setState({ busy: true, error: undefined });
-      work()
-        .then(
-          () => undefined,
-          (error: unknown) => messageOf(error),
-        )
-        .then((error) => {
-          running.current = false;
-          setState({ busy: false, error });
-        });
+      const end = (error?: unknown): void => {
+        running.current = false;
+        setState({ busy: false, error: error === undefined ? undefined : messageOf(error) });
+      };
+      work().then(() => end(), end);
     },
   };
 }

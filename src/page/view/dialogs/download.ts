@@ -28,7 +28,7 @@ export function useDownload(): Download {
     start(path, use) {
       stopper.current = new AbortController();
       bytes.set(0);
-      task.run(async () => use(await api.bytes(path, stopper.current.signal, bytes.set)));
+      task.run(async () => use(await api.bytes(path, stopper.current.signal, (count) => bytes.set(count))));
     },
   };
 }
