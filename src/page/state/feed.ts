@@ -3,7 +3,7 @@ import { createBook, type Book } from '../model/book.ts';
 import type { Entry } from '../model/entry.ts';
 import { ApiError, messageOf, type Api } from './api.ts';
 import { follow, type Following } from './following.ts';
-import { SWITCHED_OFF, type Link } from './link.ts';
+import type { Link } from './link.ts';
 import { createPages, type Page } from './pages.ts';
 import { createStore, type Store } from './store.ts';
 
@@ -45,7 +45,8 @@ type Added = (entries: readonly Entry[], live: boolean) => void;
 export interface FeedOptions {
   api: Api;
   endpointId: string;
-  live: boolean;
+  /** Why there are no live events. */
+  notLive: string | undefined;
   token: () => string | undefined;
   onUnauthorized: (reason: string) => void;
 }
@@ -57,7 +58,7 @@ export function openFeed(options: FeedOptions): Feed {
   const { api, endpointId } = options;
   const closed = new AbortController();
   const pages = createPages(api, endpointId, closed.signal);
-  const content = createContent(options.live);
+  const content = createContent(options.notLive);
   const { book, state, patch } = content;
 
   async function load(): Promise<void> {
@@ -125,20 +126,19 @@ export function openFeed(options: FeedOptions): Feed {
     if (state.get().list !== 'ready') throw new Error(state.get().error);
     return book.entries.at(-1)?.seq ?? 0;
   }
-  const following: Following | undefined = options.live
-    ? follow({ ...options, ...content.arriving, start, latest, fail })
-    : undefined;
+  const following: Following | undefined =
+    options.notLive === undefined ? follow({ ...options, ...content.arriving, start, latest, fail }) : undefined;
 
   return { ...content, endpointId, loadOlder, refresh: load, retry: () => following?.retry(), close };
 }
 
 /** The book of a feed, and what is said of it. */
-function createContent(live: boolean) {
+function createContent(notLive: string | undefined) {
   const book = createBook();
   const listeners = new Set<Added>();
   const state = createStore<FeedState>({
     version: 0,
-    link: live ? { state: 'connecting' } : { state: 'not-live', why: SWITCHED_OFF },
+    link: notLive === undefined ? { state: 'connecting' } : { state: 'not-live', why: notLive },
     list: 'loading',
     error: undefined,
     older: 'more',

@@ -11,3 +11,4 @@ export type Link =
 
 export const SWITCHED_OFF = 'live events are switched off in this installation';
 export const BLOCKED = 'a WebSocket cannot be opened from here';
+export const READERS = 'shared links are refreshed on demand';

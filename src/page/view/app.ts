@@ -2,12 +2,12 @@ import { h, type ComponentChild } from 'preact';
 import { el } from '../el.ts';
 import type { Inspector, Open } from '../state/inspector.ts';
 import { InspectorContext, useInspector, useStore } from './context.ts';
-import { ComparePane } from './detail/compare.ts';
-import { DetailPane } from './detail/detail-pane.ts';
+import { EntryPane } from './detail/entry-pane.ts';
 import { Dialogs } from './dialogs/dialogs.ts';
 import { useKeys } from './keys.ts';
 import { ListPane } from './list/list-pane.ts';
 import { Notices } from './notices.ts';
+import { SharedPage } from './shared/shared-page.ts';
 import { Gone } from './start/gone.ts';
 import { Header } from './start/header.ts';
 import { SignIn } from './start/sign-in.ts';
@@ -15,7 +15,8 @@ import { StartPage } from './start/start-page.ts';
 import { useTitle } from './title.ts';
 
 export function App({ inspector }: { inspector: Inspector }): ComponentChild {
-  return h(InspectorContext.Provider, { value: inspector }, h(Page, null));
+  const page = inspector.access === 'reader' ? SharedPage : Page;
+  return h(InspectorContext.Provider, { value: inspector }, h(page, null));
 }
 
 function Page(): ComponentChild {
@@ -37,16 +38,7 @@ function Page(): ComponentChild {
 }
 
 function Panes({ open }: { open: Open }): ComponentChild {
-  const { address } = useInspector();
   const isGone = useStore(open.feed.state, ({ list }) => list === 'gone');
-  const request = useStore(address, (now) => now.request);
-  const compare = useStore(address, (now) => now.compare);
   if (isGone) return h(Gone, { endpointId: open.feed.endpointId });
-  return el(
-    'main',
-    { class: 'panes' },
-    h(ListPane, { open }),
-    request !== undefined &&
-      (compare === undefined ? h(DetailPane, { id: request }) : h(ComparePane, { id: request, other: compare })),
-  );
+  return el('main', { class: 'panes' }, h(ListPane, { open }), h(EntryPane, null));
 }

@@ -51,7 +51,7 @@ function ChoiceButton({ other, id }: { other: Entry; id: string }): ComponentChi
   };
   return el(
     'button',
-    { type: 'button', class: 'choice', onClick: choose },
+    { type: 'button', class: 'dialog-choice', onClick: choose },
     el('span', { class: 'method' }, h(Visible, { text: other.method })),
     el('span', { class: 'choice-path' }, h(Visible, { text: pathBehindKey(other.path) })),
     event !== undefined && el('span', { class: 'choice-event' }, h(Visible, { text: event })),
