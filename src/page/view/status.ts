@@ -1,7 +1,8 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { el } from '../el.ts';
-import type { Feed, Link } from '../state/feed.ts';
+import type { Feed } from '../state/feed.ts';
+import type { Link } from '../state/link.ts';
 import { useStore } from './context.ts';
 
 /** Whether the list is complete, in words; the light beside them says it again. */
@@ -24,9 +25,9 @@ export function inWords(link: Link, seconds: number): string {
     case 'live':
       return 'Live';
     case 'catching-up':
-      return `Catching up: ${link.toGo.toLocaleString('en')} to go`;
+      return `Catching up: ${count(link.toGo)} to go`;
     case 'reconnecting':
-      return `Reconnecting ${seconds > 0 ? `in ${seconds} s` : '…'}: captures may be missing`;
+      return `Reconnecting ${seconds > 0 ? `in ${seconds} s` : '…'}${link.toGo > 0 ? `: ${count(link.toGo)} behind` : ''}`;
     case 'not-live':
       return `Not live: ${link.why}`;
   }
@@ -40,4 +41,8 @@ function useCountdown(until: number | undefined): number {
     return () => clearInterval(timer);
   }, [until]);
   return until === undefined ? 0 : Math.max(0, Math.ceil((until - now) / 1_000));
+}
+
+function count(n: number): string {
+  return n.toLocaleString('en');
 }

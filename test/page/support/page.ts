@@ -21,6 +21,8 @@ export interface OpenOptions extends BrowserContextOptions {
   path?: string;
   /** Of the owner by default; null = not signed in. */
   token?: string | null;
+  /** Called with the tab before it loads anything. */
+  prepare?: (page: Page) => Promise<void>;
 }
 
 export interface PageTests {
@@ -91,11 +93,12 @@ async function startTests(
       await api?.stop();
     },
     capture: (key, options) => captureOne(url, key, options),
-    async open({ path = '/', token: own = token, ...options } = {}) {
+    async open({ path = '/', token: own = token, prepare, ...options } = {}) {
       const context = closing(await browser.newContext({ viewport: DESKTOP, ...options }), (open) => open.close());
       collectComplaints(context, complaints);
       const page = await context.newPage();
       page.setDefaultTimeout(TIMEOUT_MS);
+      await prepare?.(page);
       if (own !== null) {
         await page.goto(`${url}/#token=${own}`);
         await page.waitForURL((address) => !address.hash.includes('token='));
