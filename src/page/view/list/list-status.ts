@@ -20,7 +20,14 @@ export function ListStatus({ open }: { open: Open }): ComponentChild {
   const { older, stored } = useStore(feed.state);
   const { filter } = useStore(search.state);
   const isWide = useMedia('(min-width: 700px)');
-  const count = countInWords({ rows: rows.length, loaded: feed.book.entries.length, stored, older, filtered });
+  const count = countInWords({
+    rows: rows.length,
+    loaded: feed.book.entries.length,
+    stored,
+    older,
+    filtered,
+    searched: filter !== undefined,
+  });
   const gaps = filtered && misses(open) ? gapsInWords({ older, unsure }) : [];
   return el(
     'div',

@@ -111,7 +111,8 @@ function useSizes(box: RefObject<HTMLElement | null>): { height: number; rowPx: 
     if (element === null) return undefined;
     const measure = (): void =>
       setSizes({
-        height: element.clientHeight,
+        // Not `clientHeight`, which is rounded.
+        height: element.getBoundingClientRect().height,
         rowPx: Number.parseFloat(getComputedStyle(element).getPropertyValue('--row')) || 32,
       });
     measure();
