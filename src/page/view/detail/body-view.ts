@@ -72,7 +72,7 @@ function CutNotice({ entry: { id, size }, shown, isLoading, whole }: CutProps): 
   return el(
     'p',
     { class: 'cut-notice', role: 'note' },
-    shown === 0 ? ['Nothing is shown of ', all] : ['Shown: the first ', formatSize(shown), ' of ', all],
+    el('span', null, shown === 0 ? 'Nothing is shown of ' : `Shown: the first ${formatSize(shown)} of `, all),
     isLoading || state === 'loading'
       ? ' Loading more …'
       : [load !== undefined && el('button', { class: 'small', onClick: load }, 'Show all'), h(DownloadButton, { id })],
