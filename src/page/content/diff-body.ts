@@ -73,7 +73,8 @@ function binaryNote(a: Bytes, b: Bytes): string {
   const length = Math.min(a.length, b.length);
   let at = 0;
   while (at < length && a[at] === b[at]) at += 1;
-  return `The bodies are not both text. They differ from byte ${at} on; their sizes are ${a.length} and ${b.length} bytes.`;
+  const sizes = `their sizes are ${a.length} and ${b.length} bytes`;
+  return `The bodies are not both text. They differ from byte ${at} on; ${sizes}.`;
 }
 
 /** Without commas at the ends, which would change where a member is added behind. */

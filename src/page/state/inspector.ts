@@ -1,6 +1,7 @@
 import { formatAddress, parseAddress, type Address } from '../model/address.ts';
-import { NO_FILTER } from '../model/filter.ts';
+import { equals, NO_FILTER } from '../model/filter.ts';
 import type { Settings } from '../settings.ts';
+import { createActivities, type Activities } from './activity.ts';
 import { createApi, type Api } from './api.ts';
 import { createDetail, type Detail } from './detail.ts';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
@@ -11,12 +12,14 @@ import { createSelection, type Selection } from './selection.ts';
 import { openSession, type SessionStore } from './session.ts';
 import { createShown, type Shown } from './shown.ts';
 import { createStore, type Store } from './store.ts';
+import { openVisited } from './visited.ts';
 
 /** What is open: an endpoint's entries, and those of them that the list shows. */
 export interface Open {
   feed: Feed;
   search: Search;
   shown: Shown;
+  activities: Activities;
 }
 
 /** Everything that the page knows and can do; views read its stores and call its functions. */
@@ -64,6 +67,9 @@ export function createInspector(settings: Settings): Inspector {
   const endpoints = createEndpoints(api);
   const detail = createDetail(api);
   const selection = createSelection();
+  const visited = openVisited();
+
+  let filtered = NO_FILTER;
 
   /** Opens and closes what the address names. */
   function follow(): void {
@@ -74,6 +80,8 @@ export function createInspector(settings: Settings): Inspector {
       closeFeed(now);
       open.set(wanted === undefined ? undefined : openEndpoint(wanted));
     }
+    if (now?.feed.endpointId !== wanted || !equals(filter, filtered)) selection.clear();
+    filtered = filter;
     open.get()?.shown.filter(filter);
     detail.open(wanted === undefined ? undefined : request);
   }
@@ -82,7 +90,7 @@ export function createInspector(settings: Settings): Inspector {
     const onUnauthorized = (reason: string): void => session.end(reason);
     const feed = openFeed({ api, endpointId, live: settings.live, token, onUnauthorized });
     const search = createSearch(api);
-    return { feed, search, shown: createShown(feed, search) };
+    return { feed, search, shown: createShown(feed, search), activities: createActivities(api, feed) };
   }
 
   function closeFeed(opened: Open | undefined): void {
@@ -97,6 +105,7 @@ export function createInspector(settings: Settings): Inspector {
   }
 
   addEventListener('hashchange', () => {
+    visited.drop();
     address.set(parseAddress(location.hash));
     follow();
   });
@@ -121,8 +130,8 @@ export function createInspector(settings: Settings): Inspector {
       const next = { ...before, ...(moved && { request: undefined, filter: NO_FILTER }), ...change };
       const text = formatAddress(next);
       if (text === formatAddress(before)) return;
-      if (replace) history.replaceState(null, '', text);
-      else history.pushState(null, '', text);
+      if (replace) visited.replace(text);
+      else visited.push(text);
       address.set(next);
       follow();
     },

@@ -4,6 +4,7 @@ import type { Inspector } from '../state/inspector.ts';
 import { InspectorContext, useInspector, useStore } from './context.ts';
 import { DetailPane } from './detail/detail-pane.ts';
 import { Dialogs } from './dialogs/dialogs.ts';
+import { useKeys } from './keys.ts';
 import { ListPane } from './list/list-pane.ts';
 import { Notices } from './notices.ts';
 import { Header } from './start/header.ts';
@@ -19,6 +20,7 @@ function Page(): ComponentChild {
   const signedIn = useStore(session, ({ token }) => token !== undefined);
   const opened = useStore(open);
   const request = useStore(address, (now) => now.request);
+  useKeys();
   if (!signedIn) return h(SignIn, null);
   return el(
     'div',

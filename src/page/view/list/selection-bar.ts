@@ -1,0 +1,18 @@
+import type { ComponentChild } from 'preact';
+import { formatCount } from '../../content/size.ts';
+import { el } from '../../el.ts';
+import { useInspector, useStore } from '../context.ts';
+
+/** What can be done with the selected rows. */
+export function SelectionBar(): ComponentChild {
+  const { selection, dialog } = useInspector();
+  const ids = useStore(selection.ids);
+  if (ids.size === 0) return null;
+  return el(
+    'div',
+    { class: 'selection-bar', role: 'group', 'aria-label': 'Selected requests' },
+    el('span', { role: 'status' }, `${formatCount(ids.size)} selected`),
+    el('button', { onClick: () => dialog.set({ name: 'delete-entries', ids: [...ids] }) }, 'Delete'),
+    el('button', { class: 'quiet', onClick: () => selection.clear() }, 'Clear'),
+  );
+}
