@@ -1,6 +1,7 @@
 import { changeAddress, formatAddress, parseAddress, type Address } from '../model/address.ts';
 import { equals, NO_FILTER } from '../model/filter.ts';
 import type { Settings } from '../settings.ts';
+import { createActivities, type Activities } from './activity.ts';
 import { createApi, type Api } from './api.ts';
 import { createDetail, type Detail } from './detail.ts';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
@@ -18,6 +19,7 @@ export interface Open {
   feed: Feed;
   search: Search;
   shown: Shown;
+  activities: Activities;
 }
 
 /** Everything that the page knows and can do; views read its stores and call its functions. */
@@ -92,7 +94,7 @@ export function createInspector(settings: Settings): Inspector {
     const onUnauthorized = (reason: string): void => session.end(reason);
     const feed = openFeed({ api, endpointId, live: settings.live, token, onUnauthorized });
     const search = createSearch(api);
-    return { feed, search, shown: createShown(feed, search) };
+    return { feed, search, shown: createShown(feed, search), activities: createActivities(api, feed) };
   }
 
   function closeFeed(opened: Open | undefined): void {
