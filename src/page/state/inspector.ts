@@ -1,4 +1,4 @@
-import { formatAddress, parseAddress, type Address } from '../model/address.ts';
+import { changeAddress, formatAddress, parseAddress, type Address } from '../model/address.ts';
 import { equals, NO_FILTER } from '../model/filter.ts';
 import type { Settings } from '../settings.ts';
 import { createActivities, type Activities } from './activity.ts';
@@ -31,6 +31,8 @@ export interface Inspector {
   endpoints: Endpoints;
   open: Store<Open | undefined>;
   detail: Detail;
+  /** Secrets that were pasted for a check, by endpoint and provider: in memory alone, until the page is left. */
+  secrets: Map<string, string>;
   selection: Selection;
   preferences: Preferences;
   /** Goes to an address: a new entry of the history, unless `replace`. */
@@ -47,6 +49,7 @@ export type Dialog =
   | { name: 'create' }
   | { name: 'delete-endpoint'; endpointId: string }
   | { name: 'delete-entries'; ids: readonly string[]; ofFilter?: boolean }
+  | { name: 'compare-with'; id: string }
   | { name: 'response'; endpointId: string }
   | { name: 'shares'; endpointId: string; requestId?: string }
   | { name: 'export'; endpointId: string };
@@ -66,6 +69,7 @@ export function createInspector(settings: Settings): Inspector {
   const notice = createStore<Notice | undefined>(undefined);
   const endpoints = createEndpoints(api);
   const detail = createDetail(api);
+  const secrets = new Map<string, string>();
   const selection = createSelection();
   const visited = openVisited();
 
@@ -100,7 +104,8 @@ export function createInspector(settings: Settings): Inspector {
   }
 
   function signedInOrOut(): void {
-    if (token() !== undefined) void endpoints.refresh();
+    if (token() === undefined) secrets.clear();
+    else void endpoints.refresh();
     follow();
   }
 
@@ -120,14 +125,14 @@ export function createInspector(settings: Settings): Inspector {
     endpoints,
     open,
     detail,
+    secrets,
     selection,
     preferences: openPreferences(),
     notice,
     dialog: createStore<Dialog | undefined>(undefined),
     go(change, replace = false) {
       const before = address.get();
-      const moved = change.endpoint !== undefined && change.endpoint !== before.endpoint;
-      const next = { ...before, ...(moved && { request: undefined, filter: NO_FILTER }), ...change };
+      const next = changeAddress(before, change);
       const text = formatAddress(next);
       if (text === formatAddress(before)) return;
       if (replace) visited.replace(text);

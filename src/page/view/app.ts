@@ -2,6 +2,7 @@ import { h, type ComponentChild } from 'preact';
 import { el } from '../el.ts';
 import type { Inspector } from '../state/inspector.ts';
 import { InspectorContext, useInspector, useStore } from './context.ts';
+import { ComparePane } from './detail/compare.ts';
 import { DetailPane } from './detail/detail-pane.ts';
 import { Dialogs } from './dialogs/dialogs.ts';
 import { useKeys } from './keys.ts';
@@ -20,6 +21,7 @@ function Page(): ComponentChild {
   const signedIn = useStore(session, ({ token }) => token !== undefined);
   const opened = useStore(open);
   const request = useStore(address, (now) => now.request);
+  const compare = useStore(address, (now) => now.compare);
   useKeys();
   if (!signedIn) return h(SignIn, null);
   return el(
@@ -32,7 +34,8 @@ function Page(): ComponentChild {
           'main',
           { class: 'panes' },
           h(ListPane, { open: opened, key: opened.feed.endpointId }),
-          request !== undefined && h(DetailPane, { id: request }),
+          request !== undefined &&
+            (compare === undefined ? h(DetailPane, { id: request }) : h(ComparePane, { id: request, other: compare })),
         ),
     h(Dialogs, null),
     h(Notices, null),

@@ -14,6 +14,7 @@ export const KEYS: readonly [keys: string, does: string][] = [
   ['Enter', 'go to the open request'],
   ['/', 'filter'],
   ['p', 'pause, resume'],
+  ['Delete', 'delete the selected requests, or the open one'],
   ['?', 'this help'],
   ['Escape', 'close, or clear the filter'],
 ];
@@ -54,16 +55,24 @@ const ACTS: Record<string, Act> = {
     field?.select();
     return field !== null;
   },
+  Delete({ address, selection, dialog }) {
+    const selected = [...selection.ids.get()];
+    const { request } = address.get();
+    const ids = selected.length > 0 || request === undefined ? selected : [request];
+    if (ids.length > 0) dialog.set({ name: 'delete-entries', ids });
+    return ids.length > 0;
+  },
   '?': ({ dialog }) => dialog.set({ name: 'help' }),
 };
 
 /** Undoes what was done last: a filter that is being typed, the open request, the selection, the filter. */
 function escape(inspector: Inspector, field: Element | null): boolean {
   const { address, selection, go } = inspector;
-  const { request, filter } = address.get();
+  const { request, compare, filter } = address.get();
   if (field !== null && field === filterField()) return escapeFilter(inspector);
   if (field !== null) return false;
-  if (request !== undefined) go({ request: undefined });
+  if (compare !== undefined) go({ compare: undefined });
+  else if (request !== undefined) go({ request: undefined });
   else if (selection.ids.get().size > 0) selection.clear();
   else if (!isEmpty(filter)) clearFilter(inspector);
   else return false;

@@ -5,6 +5,8 @@ import { useInspector, useStore } from '../context.ts';
 
 /** The code of a dialog is loaded when it is opened first. */
 const LOADERS: { [N in Dialog['name']]?: () => Promise<FunctionComponent<Extract<Dialog, { name: N }>>> } = {
+  'compare-with': async () => (await import('./compare-with.ts')).CompareWith,
+  'delete-entries': async () => (await import('./delete-entries.ts')).DeleteEntries,
   help: async () => (await import('./help.ts')).Help,
 };
 

@@ -29,7 +29,17 @@ export function ListStatus({ open }: { open: Open }): ComponentChild {
     gaps.map((gap) => el('span', { class: 'gap', key: gap }, gap)),
     filtered && el('button', { class: 'quiet', onClick: () => clearFilter(inspector) }, 'Clear filter'),
     filter === undefined ? filtered && h(SearchButton, { open }) : h(SearchProgress, { open }),
+    filtered && h(DeleteButton, null),
     el('span', { class: 'list-end' }, isWide && h(ActivityPicture, { open }), h(ZoneSwitch, null)),
+  );
+}
+
+function DeleteButton(): ComponentChild {
+  const { dialog } = useInspector();
+  return el(
+    'button',
+    { onClick: () => dialog.set({ name: 'delete-entries', ids: [], ofFilter: true }) },
+    'Delete all that match',
   );
 }
 
