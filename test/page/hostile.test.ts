@@ -116,7 +116,7 @@ describePage('hostile captures', () => {
         'X-Forwarded-For',
         text,
       ];
-      await openSent(tests, watched.page, `${endpointId}${path}?${path}=${path}`, { headers, body: text });
+      await openSent(tests, watched.page, endpointId, { path: `${path}?${path}=${path}`, headers, body: text });
       await lookAtAll(watched);
     }
     expectNothingHappened(watched);
@@ -127,8 +127,9 @@ describePage('hostile captures', () => {
     const { page } = await watch();
     const spoof = 'a\u202etxt.exe';
     const bytes = Buffer.from(spoof).toString('latin1');
-    await openSent(tests, page, `${endpointId}/p?${encodeURIComponent(spoof)}=%00%C2%9B`, {
-      headers: ['X-Spoof', bytes, 'X-C1', '\u009b31m', 'Content-Type', `text/plain; x=${bytes}`],
+    await openSent(tests, page, endpointId, {
+      path: `/p?${encodeURIComponent(spoof)}=%00%C2%9B`,
+      headers: ['X-GitHub-Event', bytes, 'X-Spoof', bytes, 'X-C1', '\u009b31m', 'Content-Type', `text/plain; x=${bytes}`],
       body: `${spoof}\0\u009b31m\u200b\ufeff`,
     });
     await expectText(panelOf(page), 'a\\u202etxt.exe\\u0000\\u009b31m\\u200b\\ufeff');
@@ -141,7 +142,9 @@ describePage('hostile captures', () => {
     await expectText(panelOf(page), '\\u0000\\u009b');
     await tab(page, /^Raw/);
     await expectText(panelOf(page), 'X-Spoof: a\\u202etxt.exe');
-    expect(await detailOf(page).innerText()).not.toMatch(/[\u202e\0\u009b]/);
+    const list = page.getByRole('listbox', { name: 'Requests' });
+    await expectText(list, /a\S*txt\.exe/);
+    for (const where of [detailOf(page), list]) expect(await where.innerText()).not.toMatch(/[\u202e\0\u0080-\u009f]/);
 
     await openSent(tests, page, endpointId, {
       headers: ['Content-Type', 'application/json'],

@@ -19,8 +19,13 @@ export async function tab(page: Page, name: RegExp): Promise<void> {
 }
 
 /** Sends a webhook, and shows it in a page that is open already. */
-export async function openSent(tests: PageTests, page: Page, endpointId: string, sent: Sent): Promise<string> {
-  const { id } = await tests.capture(endpointId, sent);
+export async function openSent(
+  tests: PageTests,
+  page: Page,
+  endpointId: string,
+  { path = '', ...sent }: Sent & { path?: string },
+): Promise<string> {
+  const { id } = await tests.capture(`${endpointId}${path}`, sent);
   await page.goto(`${tests.url}/#/e/${endpointId}/r/${id}`);
   await detailOf(page).getByText(id).waitFor();
   return id;
