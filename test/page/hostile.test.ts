@@ -129,7 +129,16 @@ describePage('hostile captures', () => {
     const bytes = Buffer.from(spoof).toString('latin1');
     await openSent(tests, page, endpointId, {
       path: `/p?${encodeURIComponent(spoof)}=%00%C2%9B`,
-      headers: ['X-GitHub-Event', bytes, 'X-Spoof', bytes, 'X-C1', '\u009b31m', 'Content-Type', `text/plain; x=${bytes}`],
+      headers: [
+        'X-GitHub-Event',
+        bytes,
+        'X-Spoof',
+        bytes,
+        'X-C1',
+        '\u009b31m',
+        'Content-Type',
+        `text/plain; x=${bytes}`,
+      ],
       body: `${spoof}\0\u009b31m\u200b\ufeff`,
     });
     await expectText(panelOf(page), 'a\\u202etxt.exe\\u0000\\u009b31m\\u200b\\ufeff');
