@@ -154,7 +154,7 @@ describePage('endpoints', () => {
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`${tests.url}/h/${id}`);
   });
 
-  test('6 copying works over plain HTTP on a LAN host, also from a dialog', async () => {
+  test('6 copying works over plain HTTP on a LAN host, and can be pasted into a dialog', async () => {
     const { token, api } = user('lan');
     const { id } = (await api.create()).body;
     const executablePath = findBrowser();

@@ -186,6 +186,7 @@ describePage('the start', () => {
     const { id } = (await api.create()).body;
     await tests.capture(id, { body: 'x' });
     const page = await tests.open({ token });
-    await page.getByRole('banner').getByText('1 today', { exact: true }).waitFor();
+    const meter = page.getByRole('banner').getByText(/today$/);
+    await expect.poll(() => meter.innerText()).toBe('1 today');
   });
 });
