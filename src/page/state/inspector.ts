@@ -1,6 +1,6 @@
 import type { Address } from '../model/address.ts';
 import { equals, NO_FILTER } from '../model/filter.ts';
-import type { Access, Settings } from '../settings.ts';
+import type { Access, Settings } from './settings.ts';
 import { createApi, type Api } from './api.ts';
 import { createDetail, type Detail } from './detail.ts';
 import { createEndpoints, type Endpoints } from './endpoints.ts';

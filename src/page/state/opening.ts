@@ -1,4 +1,4 @@
-import type { Settings } from '../settings.ts';
+import type { Settings } from './settings.ts';
 import { createActivities, type Activities } from './activity.ts';
 import type { Api } from './api.ts';
 import { openFeed, type Feed } from './feed.ts';
