@@ -23,5 +23,9 @@ export function Arrivals({ shown }: { shown: Shown }): ComponentChild {
   }, [arrived, said]);
   const { text, at } = said;
   // Another element, so that a text is read out again when it is the same.
-  return el('p', { class: 'off-screen', 'aria-live': 'polite', 'data-live': 'arrivals' }, el('span', { key: at }, text));
+  return el(
+    'p',
+    { class: 'off-screen', 'aria-live': 'polite', 'data-live': 'arrivals' },
+    text !== '' && el('span', { key: at }, text),
+  );
 }
