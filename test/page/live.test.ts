@@ -43,7 +43,7 @@ async function captureMany(id: string, count: number, url = tests.url): Promise<
 
 /** The ids of all rows from top to bottom: only those in view are in the document, so this scrolls through the list. */
 async function rowsOf(page: Page): Promise<string[]> {
-  const ids = await page.getByRole('listbox', { name: 'Requests' }).evaluate(async (box) => {
+  const ids = await page.locator('.rows').evaluate(async (box) => {
     const found = new Map<number, string>();
     for (let top = 0; ; top += box.clientHeight / 2) {
       box.scrollTop = top;
@@ -213,6 +213,20 @@ describePage('the live list', () => {
     expect(ids).toHaveLength(3);
     await expect.poll(() => rowsOf(page)).toEqual(ids);
     expect(lost).toBe(1);
+  });
+
+  test('14 captures that wait to be stored are said, until they are there', async () => {
+    const id = await newEndpoint();
+    await tests.capture(id);
+    const page = await openLive(id);
+    await tests.stopWorker();
+    const { id: waiting } = await tests.capture(id);
+    // Whatever reads from the API meets them, here a page that is opened anew.
+    await page.reload();
+    await page.getByText('Behind: captures wait to be stored').first().waitFor();
+    await tests.startWorker();
+    await page.locator(`#row-${waiting}`).waitFor();
+    await expect.poll(() => stateOf(page)).toBe('live');
   });
 
   test('15 the title of a hidden tab counts what arrives, and shows none once it was seen', async () => {

@@ -94,6 +94,16 @@ describePage('signing in', () => {
     expect(new URL(page.url()).hash).toBe('');
   });
 
+  test('2 a token of an unknown plan says so, and another one can be given', async () => {
+    const page = await tests.open({ token: mintToken('golden', { plan: 'gold' }) });
+    await page.getByRole('heading', { name: 'Your endpoints could not be read' }).waitFor();
+    expect(await page.getByRole('alert').textContent()).toBe('The plan "gold" of your token is not known here');
+    await tests.expectComplaint(/status of 403/);
+    await page.getByRole('button', { name: 'Use another token' }).click();
+    await signIn(page, mintToken('golden'));
+    await page.getByRole('button', { name: 'Create an endpoint' }).waitFor();
+  });
+
   test('2 a token that ends while the page is open asks for another one, and the same entry is open again', async () => {
     const { id, requests } = await newUser('shift', ['hello']);
     const brief = mintToken('shift', { plan: 'pro' }, { expiresIn: '8s' });
