@@ -2,6 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { Page } from 'playwright-core';
 import { beforeEach, expect, test } from 'vitest';
+import { say } from '../../src/local/progress.ts';
 import { closing } from '../support/environment.ts';
 import { describePage, usePage, type PageTests } from './support/page.ts';
 import { store } from './support/list.ts';
@@ -40,10 +41,12 @@ describePage('the list under load', () => {
     const noted = await page.evaluate(() => (globalThis as unknown as { noted: Noted }).noted);
     const p50 = quantile(noted.shown, 0.5);
     const longest = Math.max(0, ...noted.longTasks);
-    console.log(
-      `${noted.shown.length} rows seen, emit to row p50 ${p50.toFixed(0)} ms, p99 ${quantile(noted.shown, 0.99).toFixed(0)} ms;`,
-      `${noted.longTasks.length} long tasks, the longest of ${longest.toFixed(0)} ms; ${noted.frames / SECONDS} frames a second;`,
-      `at most ${noted.mostRows} rows in the document`,
+    say(
+      [
+        `${noted.shown.length} rows seen, emit to row p50 ${p50.toFixed(0)} ms, p99 ${quantile(noted.shown, 0.99).toFixed(0)} ms`,
+        `${noted.longTasks.length} long tasks, the longest of ${longest.toFixed(0)} ms`,
+        `${noted.frames / SECONDS} frames a second, at most ${noted.mostRows} rows in the document`,
+      ].join('; '),
     );
     expect(noted.mostRows).toBeLessThanOrEqual(60);
     expect(noted.shown.length).toBeGreaterThan(100);

@@ -26,5 +26,4 @@ while (sent.length < perSecond * seconds) {
   await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
 }
 await Promise.all(sent);
-console.log(`${sent.length} requests in ${((performance.now() - start) / 1_000).toFixed(1)} s`);
 agent.destroy();
