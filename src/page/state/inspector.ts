@@ -1,42 +1,34 @@
-import { changeAddress, formatAddress, parseAddress, type Address } from '../model/address.ts';
+import type { Address } from '../model/address.ts';
 import { equals, NO_FILTER } from '../model/filter.ts';
-import type { Settings } from '../settings.ts';
-import { createActivities, type Activities } from './activity.ts';
+import type { Access, Settings } from './settings.ts';
 import { createApi, type Api } from './api.ts';
 import { createDetail, type Detail } from './detail.ts';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
-import { openFeed, type Feed } from './feed.ts';
+import { createOpening, type Open } from './opening.ts';
 import { openPreferences, type Preferences } from './preferences.ts';
-import { createSearch, type Search } from './search.ts';
+import { createRouter, type Router } from './router.ts';
 import { createSelection, type Selection } from './selection.ts';
 import { openSession, type SessionStore } from './session.ts';
-import { createShown, type Shown } from './shown.ts';
+import { createShared, type Shared } from './shared.ts';
 import { createStore, type Store } from './store.ts';
-import { openVisited } from './visited.ts';
-
-/** What is open: an endpoint's entries, and those of them that the list shows. */
-export interface Open {
-  feed: Feed;
-  search: Search;
-  shown: Shown;
-  activities: Activities;
-}
+import { countUnread, type Unread } from './unread.ts';
 
 /** Everything that the page knows and can do; views read its stores and call its functions. */
-export interface Inspector {
+export interface Inspector extends Router {
   settings: Settings;
+  access: Access;
   session: SessionStore;
   api: Api;
-  address: Store<Address>;
   endpoints: Endpoints;
+  /** For readers: what their link opens. */
+  shared: Shared;
   open: Store<Open | undefined>;
   detail: Detail;
+  unread: Unread;
   /** Secrets that were pasted for a check, by endpoint and provider: in memory alone, until the page is left. */
   secrets: Map<string, string>;
   selection: Selection;
   preferences: Preferences;
-  /** Goes to an address: a new entry of the history, unless `replace`. */
-  go: (change: Partial<Address>, replace?: boolean) => void;
   /** The dialog that is open. */
   dialog: Store<Dialog | undefined>;
   /** What was done, for people who see and people who hear. */
@@ -52,7 +44,7 @@ export type Dialog =
   | { name: 'compare-with'; id: string }
   | { name: 'response'; endpointId: string }
   | { name: 'shares'; endpointId: string; requestId?: string }
-  | { name: 'export'; endpointId: string };
+  | { name: 'export'; endpointId: string; requestId?: string };
 
 export interface Notice {
   text: string;
@@ -61,85 +53,81 @@ export interface Notice {
 }
 
 export function createInspector(settings: Settings): Inspector {
-  const session = openSession();
-  const token = (): string | undefined => session.get().token;
-  const api = createApi(token, (reason) => session.end(reason));
-  const address = createStore(parseAddress(location.hash));
-  const open = createStore<Open | undefined>(undefined);
-  const notice = createStore<Notice | undefined>(undefined);
+  const { access } = settings;
+  // It takes a token out of the address, before anything else reads that.
+  const session = openSession(access);
+  const api = createApi(
+    () => session.get().token,
+    (reason) => session.end(reason),
+  );
+  const unread = countUnread();
+  const shared = createShared(api);
   const endpoints = createEndpoints(api);
   const detail = createDetail(api);
   const secrets = new Map<string, string>();
   const selection = createSelection();
-  const visited = openVisited();
-
+  const notice = createStore<Notice | undefined>(undefined);
+  const { address, go } = createRouter((wanted) => inReach(wanted, shared), follow);
+  const { open, show } = createOpening(settings, session, api, unread);
   let filtered = NO_FILTER;
 
   /** Opens and closes what the address names. */
   function follow(): void {
     const { endpoint, request, filter } = address.get();
-    const wanted = token() === undefined ? undefined : endpoint;
-    const now = open.get();
-    if (now?.feed.endpointId !== wanted) {
-      closeFeed(now);
-      open.set(wanted === undefined ? undefined : openEndpoint(wanted));
-    }
-    if (now?.feed.endpointId !== wanted || !equals(filter, filtered)) selection.clear();
+    const { scope } = shared.state.get();
+    const mayRead = session.get().token !== undefined && (access === 'owner' || scope !== undefined);
+    // A link to one entry lists none.
+    const lists = mayRead && (scope === undefined || scope.request_id === null);
+    const changed = show(lists ? endpoint : undefined);
+    endpoints.watch(mayRead && access === 'owner' ? endpoint : undefined);
+    if (changed || !equals(filter, filtered)) selection.clear();
     filtered = filter;
     open.get()?.shown.filter(filter);
-    detail.open(wanted === undefined ? undefined : request);
-  }
-
-  function openEndpoint(endpointId: string): Open {
-    const onUnauthorized = (reason: string): void => session.end(reason);
-    const feed = openFeed({ api, endpointId, live: settings.live, token, onUnauthorized });
-    const search = createSearch(api);
-    return { feed, search, shown: createShown(feed, search), activities: createActivities(api, feed) };
-  }
-
-  function closeFeed(opened: Open | undefined): void {
-    opened?.shown.close();
-    opened?.search.stop();
-    opened?.feed.close();
+    detail.open(mayRead ? request : undefined);
   }
 
   function signedInOrOut(): void {
-    if (token() === undefined) secrets.clear();
-    else void endpoints.refresh();
+    endpoints.reset();
+    detail.clear();
+    if (session.get().token === undefined) secrets.clear();
+    else void (access === 'reader' ? openShared() : endpoints.refresh());
     follow();
   }
 
-  addEventListener('hashchange', () => {
-    visited.drop();
-    address.set(parseAddress(location.hash));
+  async function openShared(): Promise<void> {
+    if ((await shared.read()) === undefined) return;
+    go({}, true);
     follow();
-  });
+  }
+
   session.subscribe(signedInOrOut);
   signedInOrOut();
 
   return {
     settings,
+    access,
     session,
     api,
     address,
     endpoints,
+    shared,
     open,
     detail,
+    unread,
     secrets,
     selection,
     preferences: openPreferences(),
     notice,
     dialog: createStore<Dialog | undefined>(undefined),
-    go(change, replace = false) {
-      const before = address.get();
-      const next = changeAddress(before, change);
-      const text = formatAddress(next);
-      if (text === formatAddress(before)) return;
-      if (replace) visited.replace(text);
-      else visited.push(text);
-      address.set(next);
-      follow();
-    },
+    go,
     say: (text) => notice.update((before) => ({ text, number: (before?.number ?? 0) + 1 })),
   };
+}
+
+/** A share link opens what it opens, whatever the address says. */
+function inReach(wanted: Address, { state }: Shared): Address {
+  const { scope } = state.get();
+  if (scope === undefined) return wanted;
+  const request = wanted.endpoint === scope.endpoint_id ? wanted.request : undefined;
+  return { ...wanted, endpoint: scope.endpoint_id, request: scope.request_id ?? request };
 }
