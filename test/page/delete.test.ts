@@ -61,24 +61,24 @@ async function holdSecond(page: Page, url: string | RegExp): Promise<() => Promi
 
 describePage('deleting', () => {
   test('30 one, by its button: asks with the number, opens the row below, and gives the list the focus', async () => {
-    const { endpoint, ids } = await withCaptures(3);
-    const page = await tests.open({ path: `/#/e/${endpoint}/r/${ids[1]}` });
-    await expect.poll(() => rowsOf(page).count()).toBe(3);
+    const { endpoint, ids } = await withCaptures(4);
+    const page = await tests.open({ path: `/#/e/${endpoint}/r/${ids[2]}` });
+    await expect.poll(() => rowsOf(page).count()).toBe(4);
     const button = page.getByRole('group', { name: 'Actions' }).getByRole('button', { name: 'Delete' });
     await button.click();
     await dialogOf(page).getByText('Delete 1 request? This cannot be undone.').waitFor();
-    await dialogOf(page).getByText('POST /2').waitFor();
+    await dialogOf(page).getByText('POST /3').waitFor();
     await dialogOf(page).getByRole('button', { name: 'Cancel' }).click();
     await dialogOf(page).waitFor({ state: 'detached' });
-    expect(await stored(endpoint)).toBe(3);
+    expect(await stored(endpoint)).toBe(4);
 
     await button.click();
     await dialogOf(page).getByRole('button', { name: 'Delete 1 request' }).click();
     await said(page, '1 request deleted');
-    await expect.poll(() => rowsOf(page).count()).toBe(2);
-    await expect.poll(() => page.url()).toContain(`/r/${ids[0]}`);
+    await expect.poll(() => rowsOf(page).count()).toBe(3);
+    await expect.poll(() => page.url()).toContain(`/r/${ids[1]}`);
     await expect.poll(() => listOf(page).evaluate((list) => list === document.activeElement)).toBe(true);
-    expect((await tests.owner.entry(ids[1] as string)).status).toBe(404);
+    expect((await tests.owner.entry(ids[2] as string)).status).toBe(404);
   });
 
   test('30 a range by keyboard alone', async () => {
