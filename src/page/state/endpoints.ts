@@ -53,6 +53,8 @@ const NOTHING: EndpointsState = {
 export function createEndpoints(api: Api): Endpoints {
   const state = createStore(NOTHING);
   let watched: string | undefined;
+  /** An id that is nobody's, or somebody else's. */
+  let missing: string | undefined;
   let run = 0;
 
   const patch = (change: Partial<EndpointsState>): void => state.update((now) => ({ ...now, ...change }));
@@ -73,13 +75,16 @@ export function createEndpoints(api: Api): Endpoints {
     }
   }
 
-  /** Whoever reads its entries says that there is none. */
   async function findUnlisted(): Promise<Endpoint | undefined> {
-    if (watched === undefined || state.get().list.some(({ id }) => id === watched)) return undefined;
-    return api.get<EndpointRecord>(`/api/endpoints/${watched}`).then(
-      ({ body }) => body,
-      () => undefined,
-    );
+    const id = watched;
+    if (id === undefined || id === missing || state.get().list.some((endpoint) => endpoint.id === id)) return undefined;
+    try {
+      return (await api.get<EndpointRecord>(`/api/endpoints/${id}`)).body;
+    } catch (error) {
+      // Whoever reads its entries says so.
+      if (error instanceof ApiError && error.status === 404) missing = id;
+      return undefined;
+    }
   }
 
   function added(endpoint: Endpoint): void {

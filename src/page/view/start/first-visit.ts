@@ -39,6 +39,8 @@ export function FirstVisit({ endpointId }: { endpointId: string }): ComponentChi
             h(CopyButton, { text: curl, label: 'Copy command', what: 'The command' }),
             settings.capturesHere && h(TestButton, { endpointId }),
           ),
+          !settings.capturesHere &&
+            el('p', { class: 'hint' }, 'Webhooks go to another origin, which this page may not call: use the command.'),
           feed !== undefined && h(Waiting, { feed, captured: endpoint?.captured ?? 0 }),
         ],
   );

@@ -4,14 +4,14 @@ import { createStore, type Store } from '../../state/store.ts';
 import { findEndpoint, type Endpoint } from '../../state/endpoints.ts';
 import { useInspector, useStore } from '../context.ts';
 
-/** The time, as often as relative times need it. */
+/** The time; the view is drawn again as often as relative times need it. */
 export function useNow(everyMs = 15_000): number {
-  const [now, setNow] = useState(Date.now);
+  const [, draw] = useState(0);
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), everyMs);
+    const timer = setInterval(() => draw((count) => count + 1), everyMs);
     return () => clearInterval(timer);
   }, [everyMs]);
-  return now;
+  return Date.now();
 }
 
 const NONE: Store<unknown> = createStore(undefined);

@@ -67,8 +67,8 @@ function whereFrom(): ComponentChild {
   const place = (where: string, how: ComponentChild): ComponentChild => [el('dt', null, where), el('dd', null, how)];
   return el(
     'section',
-    { class: 'where-from', 'aria-labelledby': 'where-from' },
-    el('h2', { id: 'where-from' }, 'Where a token comes from'),
+    { class: 'where-from' },
+    el('h2', null, 'Where a token comes from'),
     el('p', null, 'It says who you are and which plan you have, and is signed with a key of this installation.'),
     el(
       'dl',
