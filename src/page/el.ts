@@ -2,14 +2,13 @@ import { h, type ComponentChild, type ComponentChildren, type JSX } from 'preact
 
 type Tags = JSX.IntrinsicElements;
 
-type Unsafe = 'dangerouslySetInnerHTML' | 'ref';
+type Unused = 'dangerouslySetInnerHTML' | 'ref';
 
-/** What an `img` may have depends on its `alt`; other tags may get what is known only when they are drawn. */
-type Known<K extends keyof Tags> = K extends 'img' ? OfEach<Tags[K]> : Omit<Tags[K], Unsafe>;
-type OfEach<T> = T extends unknown ? Omit<T, Unsafe> : never;
+/** What an `img` may have depends on its `alt`, so its type is a union. */
+type Without<T> = T extends unknown ? Omit<T, Unused> : never;
 
 /** Attributes of a tag. Raw HTML is no part of them: whatever is captured is shown as text. */
-export type Attributes<K extends keyof Tags> = Known<K> & {
+export type Attributes<K extends keyof Tags> = (K extends 'img' ? Without<Tags[K]> : Omit<Tags[K], Unused>) & {
   ref?: Tags[K]['ref'] | undefined;
 } & { [data: `data-${string}`]: string | undefined };
 

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { client, mintToken } from '../support/client.ts';
+import { eventually } from '../support/environment.ts';
 import { describePage, PHONE, usePage, type PageTests } from './support/page.ts';
 
 let tests: PageTests;
@@ -101,7 +102,9 @@ describePage('taking a request away', () => {
     const token = mintToken('eve', { plan: 'enterprise' });
     const endpoint = (await client(tests.url, token).create()).body.id;
     const body = randomBytes(25 * 1024 * 1024);
-    const { id } = await tests.capture(endpoint, { body });
+    let id = '';
+    // On a slow machine so much may not be stored in time, and is sent again then.
+    await eventually(async () => ({ id } = await tests.capture(endpoint, { body })).received);
     const page = await openEntry(endpoint, id, { token });
     await page.getByText('More', { exact: true }).click();
     const [download] = await Promise.all([

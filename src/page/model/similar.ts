@@ -1,4 +1,4 @@
-import { pathBehindKey, type Entry } from './entry.ts';
+import { behindKey, type Entry } from './entry.ts';
 import { NO_FILTER, type Filter } from './filter.ts';
 
 /** Headers in which senders name the event, lower-case. */
@@ -17,12 +17,10 @@ const EVENT_HEADERS = [
 /** What matches entries that are like this one: the same method, path and event. */
 export function similarTo({ method, path, headers }: Entry): Filter {
   const event = EVENT_HEADERS.find((name) => Object.hasOwn(headers, name));
-  const behind = pathBehindKey(path);
   return {
     ...NO_FILTER,
     methods: [method],
-    // All paths begin with a slash.
-    path: behind === '/' ? '' : behind,
+    path: behindKey(path),
     headers: event === undefined ? [] : [[event, headers[event] ?? '']],
   };
 }

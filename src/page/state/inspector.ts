@@ -1,10 +1,12 @@
 import { changeAddress, formatAddress, parseAddress, type Address } from '../model/address.ts';
 import { equals, NO_FILTER } from '../model/filter.ts';
 import type { Access, Settings } from '../settings.ts';
+import { createActivities, type Activities } from './activity.ts';
 import { createApi, type Api } from './api.ts';
 import { createDetail, type Detail } from './detail.ts';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
 import { openFeed, type Feed } from './feed.ts';
+import { READERS, SWITCHED_OFF } from './link.ts';
 import { openPreferences, type Preferences } from './preferences.ts';
 import { createSearch, type Search } from './search.ts';
 import { createSelection, type Selection } from './selection.ts';
@@ -12,6 +14,7 @@ import { openSession, type SessionStore } from './session.ts';
 import { createShared, type Shared } from './shared.ts';
 import { createShown, type Shown } from './shown.ts';
 import { createStore, type Store } from './store.ts';
+import { countUnread, type Unread } from './unread.ts';
 import { openVisited } from './visited.ts';
 
 /** What is open: an endpoint's entries, and those of them that the list shows. */
@@ -19,6 +22,7 @@ export interface Open {
   feed: Feed;
   search: Search;
   shown: Shown;
+  activities: Activities;
 }
 
 /** Everything that the page knows and can do; views read its stores and call its functions. */
@@ -33,6 +37,7 @@ export interface Inspector {
   shared: Shared;
   open: Store<Open | undefined>;
   detail: Detail;
+  unread: Unread;
   /** Secrets that were pasted for a check, by endpoint and provider: in memory alone, until the page is left. */
   secrets: Map<string, string>;
   selection: Selection;
@@ -79,6 +84,8 @@ export function createInspector(settings: Settings): Inspector {
 
   let filtered = NO_FILTER;
 
+  const unread = countUnread();
+
   /** Opens and closes what the address names. */
   function follow(): void {
     const { endpoint, request, filter } = address.get();
@@ -103,13 +110,13 @@ export function createInspector(settings: Settings): Inspector {
     const feed = openFeed({
       api,
       endpointId,
-      live: settings.live && access === 'owner',
-      ...(access === 'reader' && { notLive: 'shared links are refreshed on demand' }),
+      notLive: access === 'reader' ? READERS : settings.live ? undefined : SWITCHED_OFF,
       token,
       onUnauthorized,
     });
+    feed.onAdded((entries, live) => live && unread.arrived(entries.length));
     const search = createSearch(api);
-    return { feed, search, shown: createShown(feed, search) };
+    return { feed, search, shown: createShown(feed, search), activities: createActivities(api, feed) };
   }
 
   function closeFeed(opened: Open | undefined): void {
@@ -169,6 +176,7 @@ export function createInspector(settings: Settings): Inspector {
     shared,
     open,
     detail,
+    unread,
     secrets,
     selection,
     preferences: openPreferences(),

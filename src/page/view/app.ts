@@ -12,6 +12,7 @@ import { Gone } from './start/gone.ts';
 import { Header } from './start/header.ts';
 import { SignIn } from './start/sign-in.ts';
 import { StartPage } from './start/start-page.ts';
+import { useTitle } from './title.ts';
 
 export function App({ inspector }: { inspector: Inspector }): ComponentChild {
   const page = inspector.access === 'reader' ? SharedPage : Page;
@@ -23,6 +24,7 @@ function Page(): ComponentChild {
   const signedIn = useStore(session, ({ token }) => token !== undefined);
   const opened = useStore(open);
   const request = useStore(address, (now) => now.request);
+  useTitle();
   useKeys();
   if (!signedIn) return h(SignIn, null);
   return el(

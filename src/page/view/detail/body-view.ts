@@ -5,10 +5,10 @@ import { exactSize, formatSize } from '../../content/size.ts';
 import { el } from '../../el.ts';
 import type { Entry } from '../../model/entry.ts';
 import { ContentView } from './body/content-view.ts';
-import { DownloadButton } from './body/download-button.ts';
 import { HexView } from './body/hex-view.ts';
 import { TextView } from './body/text-view.ts';
 import type { Content } from './content.ts';
+import { DownloadButton } from './download.ts';
 import type { WholeBody } from './whole-body.ts';
 
 export interface BodyProps {
@@ -66,16 +66,20 @@ interface CutProps {
   whole: WholeBody;
 }
 
-function CutNotice({ entry: { id, size }, shown, isLoading, whole }: CutProps): ComponentChild {
+function CutNotice({ entry, shown, isLoading, whole }: CutProps): ComponentChild {
+  const { size } = entry;
   const { state, load } = whole;
   const all = el('span', { title: exactSize(size) }, formatSize(size));
   return el(
     'p',
     { class: 'cut-notice', role: 'note' },
-    shown === 0 ? ['Nothing is shown of ', all] : ['Shown: the first ', formatSize(shown), ' of ', all],
+    el('span', null, shown === 0 ? 'Nothing is shown of ' : `Shown: the first ${formatSize(shown)} of `, all),
     isLoading || state === 'loading'
       ? ' Loading more …'
-      : [load !== undefined && el('button', { class: 'small', onClick: load }, 'Show all'), h(DownloadButton, { id })],
+      : [
+          load !== undefined && el('button', { class: 'small', onClick: load }, 'Show all'),
+          h(DownloadButton, { entry, label: 'Download' }),
+        ],
     typeof state === 'object' && el('span', { class: 'error', role: 'alert' }, state.error),
   );
 }

@@ -35,7 +35,7 @@ export function ComparePane({ id, other }: { id: string; other: string }): Compo
       el(
         'button',
         { type: 'button', class: 'quiet', onClick: () => go({ compare: undefined }) },
-        'Back to the request',
+        '← Back to the request',
       ),
       el('button', { type: 'button', onClick: () => dialog.set({ name: 'compare-with', id }) }, 'Choose another …'),
     ),

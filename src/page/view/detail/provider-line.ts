@@ -16,6 +16,7 @@ export function ProviderLine({ entry }: { entry: LogEntry }): ComponentChild {
     el('strong', null, name),
     event !== undefined && el('span', { class: 'provider-event' }, h(Visible, { text: event })),
     about !== undefined && el('span', null, h(Visible, { text: about })),
+    el('span', { class: signed ? 'provider-signed' : undefined }, signed ? 'signed' : 'not signed'),
     id !== undefined &&
       el(
         'span',
@@ -24,6 +25,5 @@ export function ProviderLine({ entry }: { entry: LogEntry }): ComponentChild {
         el('code', null, h(Visible, { text: id })),
         h(CopyButton, { text: id, label: 'Copy id', what: 'The delivery id' }),
       ),
-    el('span', { class: signed ? 'provider-signed' : undefined }, signed ? 'signed' : 'not signed'),
   );
 }

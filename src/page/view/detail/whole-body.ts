@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Bytes } from '../../content/bytes.ts';
 import type { Entry } from '../../model/entry.ts';
 import { messageOf } from '../../state/api.ts';
+import { readBody } from '../../state/whole-body.ts';
 import { useInspector } from '../context.ts';
 
 /** A body of this length is read as a whole when its entry is opened. */
@@ -29,8 +30,7 @@ export function useWholeBody({ id, size, body_truncated: isCut }: Entry, isReady
     const show = (result: { bytes?: Bytes; error?: string }): void => {
       if (!left.signal.aborted) setRead({ id, ...result });
     };
-    api
-      .bytes(`/api/requests/${id}/body`, left.signal)
+    readBody(api, { id, size }, left.signal)
       .then((blob) => blob.arrayBuffer())
       .then(
         (buffer) => show({ bytes: new Uint8Array(buffer) }),

@@ -10,5 +10,10 @@ interface ChoiceProps {
 }
 
 export function Choice({ name, label, checked, choose }: ChoiceProps): ComponentChild {
-  return el('label', { class: 'dialog-choice' }, el('input', { type: 'radio', name, checked, onChange: choose }), label);
+  return el(
+    'label',
+    { class: 'dialog-choice' },
+    el('input', { type: 'radio', name, checked, onChange: choose }),
+    label,
+  );
 }

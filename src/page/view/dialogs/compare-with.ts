@@ -26,7 +26,7 @@ export function CompareWith({ id }: { id: string }): ComponentChild {
     { title: 'Compare with' },
     el('input', {
       type: 'search',
-      class: 'choice-search',
+      class: 'compare-search',
       'aria-label': 'Find a request',
       placeholder: 'Path, event, method or id',
       autofocus: true,
@@ -35,7 +35,7 @@ export function CompareWith({ id }: { id: string }): ComponentChild {
     }),
     el(
       'ul',
-      { class: 'choices', 'aria-label': 'Requests' },
+      { class: 'compare-choices', 'aria-label': 'Requests' },
       found.slice(0, MAX_CHOICES).map((other) => el('li', { key: other.id }, h(ChoiceButton, { other, id }))),
     ),
     el('p', { class: 'compare-note', role: 'status' }, inWords(found.length, all.length)),
@@ -51,10 +51,10 @@ function ChoiceButton({ other, id }: { other: Entry; id: string }): ComponentChi
   };
   return el(
     'button',
-    { type: 'button', class: 'dialog-choice', onClick: choose },
+    { type: 'button', class: 'compare-choice', onClick: choose },
     el('span', { class: 'method' }, h(Visible, { text: other.method })),
-    el('span', { class: 'choice-path' }, h(Visible, { text: pathBehindKey(other.path) })),
-    event !== undefined && el('span', { class: 'choice-event' }, h(Visible, { text: event })),
+    el('span', { class: 'compare-path' }, h(Visible, { text: pathBehindKey(other.path) })),
+    event !== undefined && el('span', { class: 'compare-event' }, h(Visible, { text: event })),
     el('time', { dateTime: other.created_at, title: other.id }, formatTime(other.created_at, preferences.zone.get())),
   );
 }

@@ -1,7 +1,7 @@
 import { h, type ComponentChild } from 'preact';
 import { formatDateTime } from '../../content/time.ts';
 import { el } from '../../el.ts';
-import { isEmpty, NO_FILTER, type Filter } from '../../model/filter.ts';
+import type { Filter } from '../../model/filter.ts';
 import { useInspector, useStore } from '../context.ts';
 import { Visible } from '../visible.ts';
 
@@ -23,7 +23,7 @@ export function Chips({ filter, change }: { filter: Filter; change: (part: Parti
     ...(since === '' ? [] : [{ text: `from ${formatDateTime(since, zone)}`, without: { since: '' } }]),
     ...(until === '' ? [] : [{ text: `before ${formatDateTime(until, zone)}`, without: { until: '' } }]),
   ];
-  if (isEmpty(filter)) return null;
+  if (chips.length === 0) return null;
   return el(
     'ul',
     { class: 'chips', 'aria-label': 'Filters' },
@@ -35,6 +35,5 @@ export function Chips({ filter, change }: { filter: Filter; change: (part: Parti
         el('button', { class: 'quiet', 'aria-label': `Remove ${text}`, onClick: () => change(without) }, '×'),
       ),
     ),
-    el('li', null, el('button', { class: 'quiet clear', onClick: () => change(NO_FILTER) }, 'Clear filter')),
   );
 }

@@ -2,31 +2,42 @@ import { h, type ComponentChild } from 'preact';
 import { formatCount } from '../../content/size.ts';
 import { el } from '../../el.ts';
 import { isEmpty, searchProblem } from '../../model/filter.ts';
-import { misses, startSearch } from '../../state/filtering.ts';
+import { clearFilter, misses, startSearch } from '../../state/filtering.ts';
 import type { Open } from '../../state/inspector.ts';
 import { MAX_FOUND } from '../../state/search.ts';
 import { useInspector, useStore } from '../context.ts';
+import { useMedia } from '../media.ts';
+import { ActivityPicture } from './activity.ts';
 import { ZoneSwitch } from './zone-switch.ts';
 import { countInWords, gapsInWords, searchInWords } from './words.ts';
 
 /** How much the list shows, of how much, and what was not looked at. */
 export function ListStatus({ open }: { open: Open }): ComponentChild {
-  const { address, access } = useInspector();
+  const inspector = useInspector();
   const { feed, search, shown } = open;
-  const filtered = !isEmpty(useStore(address, ({ filter }) => filter));
+  const filtered = !isEmpty(useStore(inspector.address, ({ filter }) => filter));
   const { rows, unsure, filtering } = useStore(shown.state);
   const { older, stored } = useStore(feed.state);
   const { filter } = useStore(search.state);
-  const count = countInWords({ rows: rows.length, loaded: feed.book.entries.length, stored, older, filtered });
+  const isWide = useMedia('(min-width: 700px)');
+  const count = countInWords({
+    rows: rows.length,
+    loaded: feed.book.entries.length,
+    stored,
+    older,
+    filtered,
+    searched: filter !== undefined,
+  });
   const gaps = filtered && misses(open) ? gapsInWords({ older, unsure }) : [];
   return el(
     'div',
     { class: 'list-status' },
     el('span', { class: 'count' }, filtering ? `${count} …` : count),
     gaps.map((gap) => el('span', { class: 'gap', key: gap }, gap)),
+    filtered && el('button', { class: 'quiet', onClick: () => clearFilter(inspector) }, 'Clear filter'),
     filter === undefined ? filtered && h(SearchButton, { open }) : h(SearchProgress, { open }),
-    filtered && access === 'owner' && h(DeleteButton, null),
-    h(ZoneSwitch, null),
+    filtered && inspector.access === 'owner' && h(DeleteButton, null),
+    el('span', { class: 'list-end' }, isWide && h(ActivityPicture, { open }), h(ZoneSwitch, null)),
   );
 }
 
