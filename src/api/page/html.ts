@@ -3,6 +3,8 @@ import type { PageFiles } from './files.ts';
 /** What the page has to know of the server before it asks it anything. */
 export interface PageSettings {
   captureBaseUrl: string;
+  /** Whether the page's own origin captures too. */
+  capturesHere: boolean;
   live: boolean;
   customResponses: string;
 }
@@ -15,6 +17,7 @@ export function pageTemplate(files: PageFiles, settings: PageSettings): (nonce: 
   const importMap = JSON.stringify({ imports: Object.fromEntries(imports) }).replaceAll('<', String.raw`\u003c`);
   const metas = {
     'hookbay:capture-base': settings.captureBaseUrl,
+    'hookbay:captures-here': String(settings.capturesHere),
     'hookbay:live': String(settings.live),
     'hookbay:custom-responses': settings.customResponses,
   };

@@ -24,6 +24,12 @@ export function bytesOf({ body, path, headers }: Entry): number {
   return bytes;
 }
 
+/** With as much of its body as the page keeps: before it has subscribed, a connection gets longer ones. */
+export function trimmed(entry: Entry): Entry {
+  if (entry.body.length <= KEPT_BODY_BYTES) return entry;
+  return { ...entry, body: entry.body.slice(0, KEPT_BODY_BYTES), body_truncated: true };
+}
+
 /** Adds entries to a list in the order of `seq`; both are in that order. New entries belong at the end of the list. */
 export function insertBySeq(list: Entry[], entries: readonly Entry[]): void {
   const first = entries[0];

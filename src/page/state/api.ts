@@ -52,7 +52,8 @@ export function createApi(token: () => string | undefined, onUnauthorized: (reas
     });
     if (response.ok) return response;
     const error = await errorOf(response);
-    if (response.status === 401 && used === token()) onUnauthorized(error.message);
+    // A share link that has ended is 410.
+    if ((response.status === 401 || response.status === 410) && used === token()) onUnauthorized(error.message);
     throw error;
   }
 

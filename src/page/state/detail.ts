@@ -17,6 +17,8 @@ export interface Detail {
   /** Reads an entry without showing it. */
   read(id: string): Promise<LogEntry>;
   again(): void;
+  /** Forgets what was read. */
+  clear(): void;
 }
 
 /** More of a body is downloaded as a file, or shown on demand. */
@@ -62,9 +64,10 @@ export function createDetail(api: Api): Detail {
     state,
     read,
     open(id) {
+      // Asked for again, it is on its way.
+      if (id !== undefined && state.get()?.id === id) return;
       clearTimeout(timer);
       if (id === undefined) return state.set(undefined);
-      if (state.get()?.id === id) return;
       const entry = kept.get(id);
       state.set({ id, entry, state: entry === undefined ? 'loading' : 'ready', error: undefined });
       // At once, unless it is one of many.
@@ -76,5 +79,6 @@ export function createDetail(api: Api): Detail {
       const id = state.get()?.id;
       if (id !== undefined) void load(id);
     },
+    clear: () => kept.clear(),
   };
 }

@@ -133,7 +133,7 @@ export function createShown({ book, state: feedState, onAdded }: ShownFeed, sear
       publish();
     }),
     search.state.subscribe(() => {
-      take(search.state.get().found);
+      take(search.state.get().found.toSorted((a, b) => a.seq - b.seq));
       sweep();
       publish();
     }),

@@ -1,6 +1,7 @@
 import type { ComponentChild } from 'preact';
 import { useState } from 'preact/hooks';
 import { el } from '../el.ts';
+import { messageOf } from '../state/api.ts';
 import { useInspector } from './context.ts';
 
 const SAID_MS = 2_000;
@@ -19,17 +20,42 @@ export function CopyButton({
   const { say } = useInspector();
   const [said, setSaid] = useState(false);
   const copy = async (): Promise<void> => {
-    await copyText(typeof text === 'string' ? text : await text());
+    try {
+      await copyText(typeof text === 'string' ? text : await text());
+    } catch (error) {
+      return say(`${what} could not be copied: ${messageOf(error)}`);
+    }
     setSaid(true);
     say(`${what} is copied`);
     setTimeout(() => setSaid(false), SAID_MS);
   };
-  return el('button', { type: 'button', onClick: () => void copy() }, said ? 'Copied' : label);
+  // Both labels have their place, so that the button keeps its width.
+  const face = (words: string, isShown: boolean): ComponentChild =>
+    el('span', { 'data-hidden': isShown ? undefined : 'true' }, words);
+  return el(
+    'button',
+    { type: 'button', class: 'copy', onClick: () => void copy() },
+    face(label, !said),
+    face('Copied', said),
+  );
 }
 
-/** Over plain HTTP on a LAN address there is no `navigator.clipboard`. */
+/**
+ * Over plain HTTP on a LAN address there is no `navigator.clipboard`, and elsewhere it can be refused.
+ * @throws Error when nothing is copied
+ */
 export async function copyText(text: string): Promise<void> {
-  if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
+  if (navigator.clipboard !== undefined) {
+    const isDone = await navigator.clipboard.writeText(text).then(
+      () => true,
+      () => false,
+    );
+    if (isDone) return;
+  }
+  if (!copySelected(text)) throw new Error('the browser does not allow it');
+}
+
+function copySelected(text: string): boolean {
   const area = document.createElement('textarea');
   area.value = text;
   area.className = 'off-screen';
@@ -37,7 +63,8 @@ export async function copyText(text: string): Promise<void> {
   // Inside an open dialog, because everything else is inert then.
   (document.querySelector('dialog[open]') ?? document.body).append(area);
   area.select();
-  document.execCommand('copy');
+  const isDone = document.execCommand('copy');
   area.remove();
   if (focused instanceof HTMLElement) focused.focus();
+  return isDone;
 }

@@ -55,7 +55,8 @@ const ACTS: Record<string, Act> = {
     field?.select();
     return field !== null;
   },
-  Delete({ address, selection, dialog }) {
+  Delete({ access, address, selection, dialog }) {
+    if (access === 'reader') return false;
     const selected = [...selection.ids.get()];
     const { request } = address.get();
     const ids = selected.length > 0 || request === undefined ? selected : [request];

@@ -17,7 +17,7 @@ const Verify = lazy(async () => (await import('./verify.ts')).Verify);
 /** Who sent an entry, and what can be done with it. */
 export function Actions({ entry }: { entry: LogEntry }): ComponentChild {
   const inspector = useInspector();
-  const { dialog } = inspector;
+  const { dialog, access } = inspector;
   const [verifying, setVerifying] = useState(false);
   // The panel stays when another entry is opened, and leaves the focus where it is then.
   const wantsFocus = useRef(false);
@@ -34,7 +34,8 @@ export function Actions({ entry }: { entry: LogEntry }): ComponentChild {
     el(
       'div',
       { class: 'actions', role: 'group', 'aria-label': 'Actions' },
-      el('button', { type: 'button', 'aria-expanded': verifying ? 'true' : 'false', onClick: toggle }, 'Verify'),
+      access === 'owner' &&
+        el('button', { type: 'button', 'aria-expanded': verifying ? 'true' : 'false', onClick: toggle }, 'Verify'),
       h(CopyButton, {
         text: () => copyableCurl(inspector, entry),
         label: 'Copy as curl',
@@ -42,11 +43,12 @@ export function Actions({ entry }: { entry: LogEntry }): ComponentChild {
       }),
       el('button', { type: 'button', onClick: () => compare(inspector, entry) }, 'Compare'),
       h(MoreMenu, null, h(FurtherActions, { entry, key: entry.id })),
-      el(
-        'button',
-        { type: 'button', class: 'danger', onClick: () => dialog.set({ name: 'delete-entries', ids: [entry.id] }) },
-        'Delete',
-      ),
+      access === 'owner' &&
+        el(
+          'button',
+          { type: 'button', class: 'danger', onClick: () => dialog.set({ name: 'delete-entries', ids: [entry.id] }) },
+          'Delete',
+        ),
     ),
     verifying && h(Verify, { entry, onShown, key: entry.id }),
   ];
@@ -54,10 +56,11 @@ export function Actions({ entry }: { entry: LogEntry }): ComponentChild {
 
 function FurtherActions({ entry }: { entry: LogEntry }): ComponentChild {
   const inspector = useInspector();
-  const { dialog } = inspector;
+  const { dialog, access } = inspector;
+  const isOwner = access === 'owner';
   const isText = entry.body_encoding === 'utf8';
   return [
-    h(CopyButton, { text: permalink(entry), label: 'Copy link', what: 'The link' }),
+    isOwner && h(CopyButton, { text: permalink(entry), label: 'Copy link', what: 'The link' }),
     h(CopyButton, {
       text: () => copyableBody(inspector, entry),
       label: isText ? 'Copy body' : 'Copy body as Base64',
@@ -79,10 +82,19 @@ function FurtherActions({ entry }: { entry: LogEntry }): ComponentChild {
       'button',
       {
         type: 'button',
-        onClick: () => dialog.set({ name: 'shares', endpointId: entry.endpoint_id, requestId: entry.id }),
+        onClick: () => dialog.set({ name: 'export', endpointId: entry.endpoint_id, requestId: entry.id }),
       },
-      'Share …',
+      'Export …',
     ),
+    isOwner &&
+      el(
+        'button',
+        {
+          type: 'button',
+          onClick: () => dialog.set({ name: 'shares', endpointId: entry.endpoint_id, requestId: entry.id }),
+        },
+        'Share …',
+      ),
   ];
 }
 

@@ -3,6 +3,7 @@ import { el } from '../../el.ts';
 import { isEmpty } from '../../model/filter.ts';
 import type { Open } from '../../state/inspector.ts';
 import { useInspector, useStore } from '../context.ts';
+import { NothingShared } from '../shared/nothing-shared.ts';
 import { FirstVisit } from '../start/first-visit.ts';
 import { Arrivals } from './arrivals.ts';
 import { Empty } from './empty.ts';
@@ -12,10 +13,11 @@ import { Rows } from './rows.ts';
 import { SelectionBar } from './selection-bar.ts';
 
 export function ListPane({ open }: { open: Open }): ComponentChild {
+  const { access, address } = useInspector();
   const { feed, shown } = open;
   const { list, error } = useStore(feed.state);
   const hasRows = useStore(shown.state, ({ rows }) => rows.length > 0);
-  const filter = useStore(useInspector().address, (now) => now.filter);
+  const filter = useStore(address, (now) => now.filter);
   const filtered = !isEmpty(filter);
   const isNew = list === 'ready' && feed.book.entries.length === 0 && !hasRows && !filtered;
   return el(
@@ -23,7 +25,9 @@ export function ListPane({ open }: { open: Open }): ComponentChild {
     { class: 'list-pane', 'aria-label': 'Captured requests' },
     error !== undefined && el('p', { class: 'error', role: 'alert' }, error),
     isNew
-      ? h(FirstVisit, { endpointId: feed.endpointId })
+      ? access === 'reader'
+        ? h(NothingShared, null)
+        : h(FirstVisit, { endpointId: feed.endpointId })
       : [
           h(FilterBar, { open }),
           h(ListStatus, { open }),

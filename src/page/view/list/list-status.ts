@@ -20,7 +20,14 @@ export function ListStatus({ open }: { open: Open }): ComponentChild {
   const { older, stored } = useStore(feed.state);
   const { filter } = useStore(search.state);
   const isWide = useMedia('(min-width: 700px)');
-  const count = countInWords({ rows: rows.length, loaded: feed.book.entries.length, stored, older, filtered });
+  const count = countInWords({
+    rows: rows.length,
+    loaded: feed.book.entries.length,
+    stored,
+    older,
+    filtered,
+    searched: filter !== undefined,
+  });
   const gaps = filtered && misses(open) ? gapsInWords({ older, unsure }) : [];
   return el(
     'div',
@@ -29,7 +36,7 @@ export function ListStatus({ open }: { open: Open }): ComponentChild {
     gaps.map((gap) => el('span', { class: 'gap', key: gap }, gap)),
     filtered && el('button', { class: 'quiet', onClick: () => clearFilter(inspector) }, 'Clear filter'),
     filter === undefined ? filtered && h(SearchButton, { open }) : h(SearchProgress, { open }),
-    filtered && h(DeleteButton, null),
+    filtered && inspector.access === 'owner' && h(DeleteButton, null),
     el('span', { class: 'list-end' }, isWide && h(ActivityPicture, { open }), h(ZoneSwitch, null)),
   );
 }

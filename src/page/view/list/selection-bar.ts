@@ -5,7 +5,7 @@ import { useInspector, useStore } from '../context.ts';
 
 /** What can be done with the selected rows. */
 export function SelectionBar(): ComponentChild {
-  const { selection, dialog, go } = useInspector();
+  const { selection, dialog, go, access } = useInspector();
   const ids = useStore(selection.ids);
   if (ids.size === 0) return null;
   return el(
@@ -13,7 +13,8 @@ export function SelectionBar(): ComponentChild {
     { class: 'selection-bar', role: 'group', 'aria-label': 'Selected requests' },
     el('span', { role: 'status' }, `${formatCount(ids.size)} selected`),
     ids.size === 2 && el('button', { onClick: () => go(bothOf(ids)) }, 'Compare'),
-    el('button', { onClick: () => dialog.set({ name: 'delete-entries', ids: [...ids] }) }, 'Delete'),
+    access === 'owner' &&
+      el('button', { onClick: () => dialog.set({ name: 'delete-entries', ids: [...ids] }) }, 'Delete'),
     el('button', { class: 'quiet', onClick: () => selection.clear() }, 'Clear'),
   );
 }

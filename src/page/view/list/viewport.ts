@@ -86,8 +86,9 @@ export function useViewport(box: RefObject<HTMLElement | null>, rows: readonly E
     },
     reveal(place) {
       if (box.current === null) return;
-      const now = box.current.scrollTop;
-      const wanted = Math.max(Math.min(now, place * rowPx), (place + 1) * rowPx - height);
+      // Read here: what opens with the page is revealed before the view has been measured.
+      const { scrollTop: now, clientHeight } = box.current;
+      const wanted = Math.max(Math.min(now, place * rowPx), (place + 1) * rowPx - (clientHeight || rowPx));
       if (wanted !== now) box.current.scrollTop = wanted;
       if (wanted !== now || (following && place > 0)) {
         known.current = box.current.scrollTop;
@@ -110,7 +111,8 @@ function useSizes(box: RefObject<HTMLElement | null>): { height: number; rowPx: 
     if (element === null) return undefined;
     const measure = (): void =>
       setSizes({
-        height: element.clientHeight,
+        // Not `clientHeight`, which is rounded.
+        height: element.getBoundingClientRect().height,
         rowPx: Number.parseFloat(getComputedStyle(element).getPropertyValue('--row')) || 32,
       });
     measure();

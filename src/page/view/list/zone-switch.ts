@@ -13,6 +13,6 @@ export function ZoneSwitch(): ComponentChild {
       title: 'Change between local times and UTC',
       onClick: () => zone.set(now === 'utc' ? 'local' : 'utc'),
     },
-    now === 'utc' ? 'Times in UTC' : 'Local times',
+    now === 'utc' ? 'Times: UTC' : 'Times: local',
   );
 }

@@ -1,19 +1,59 @@
-import type { ComponentChild } from 'preact';
+import { h, type ComponentChild } from 'preact';
 import { el } from '../../el.ts';
-import { useInspector, useStore } from '../context.ts';
+import { formatCount } from '../../content/size.ts';
+import { useInspector } from '../context.ts';
+import { EndpointList } from './endpoint-list.ts';
+import { useNow, useOpenEndpoint, usePopup, type OpenEndpoint } from './hooks.ts';
+import { expiryInWords, nameOf } from './in-words.ts';
 
-/** Changes between endpoints. */
+/** Says which endpoint is open, and opens another one. */
 export function Switcher(): ComponentChild {
-  const { endpoints, address, go } = useInspector();
-  const { list } = useStore(endpoints.state);
-  const current = useStore(address, (now) => now.endpoint);
+  const { endpoints } = useInspector();
+  const open = useOpenEndpoint();
+  const now = useNow();
+  const popup = usePopup();
+  const { isOpen } = popup;
+  const toggle = (): void => {
+    if (!isOpen) void endpoints.refresh();
+    popup.toggle();
+  };
+  if (open === undefined) return null;
   return el(
-    'select',
-    {
-      'aria-label': 'Endpoint',
-      value: current ?? '',
-      onChange: (event) => go({ endpoint: event.currentTarget.value }),
-    },
-    ...list.map((endpoint) => el('option', { value: endpoint.id, key: endpoint.id }, endpoint.alias ?? endpoint.id)),
+    'div',
+    { class: 'switcher', ...popup.frame },
+    el(
+      'button',
+      {
+        type: 'button',
+        class: 'switcher-button',
+        'aria-haspopup': 'dialog',
+        'aria-expanded': isOpen ? 'true' : 'false',
+        onClick: toggle,
+      },
+      offScreen('Endpoint '),
+      el(
+        'span',
+        { class: 'switcher-name' },
+        open.gone ? 'Choose an endpoint' : nameOf(open.record ?? { id: open.id, alias: null }),
+        !open.gone && offScreen(': '),
+      ),
+      !open.gone && facts(open, now),
+    ),
+    isOpen && h(EndpointList, { popup }),
   );
+}
+
+function facts({ captured, record }: OpenEndpoint, now: number): ComponentChild {
+  const expiry = record === undefined ? undefined : expiryInWords(record, now);
+  return el(
+    'span',
+    { class: 'switcher-facts' },
+    el('span', { title: 'Captured so far' }, formatCount(captured), offScreen(' captured, ')),
+    expiry !== undefined && el('span', { class: 'expiry', 'data-state': expiry.state }, expiry.text),
+  );
+}
+
+/** For people who hear the button's name. */
+function offScreen(text: string): ComponentChild {
+  return el('span', { class: 'off-screen' }, text);
 }
