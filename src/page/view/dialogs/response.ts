@@ -102,7 +102,7 @@ function Presets({ use }: { use: (form: ResponseForm) => void }): ComponentChild
     { class: 'presets', role: 'group', 'aria-label': 'Start from' },
     el('span', { class: 'hint' }, 'Start from'),
     PRESETS.map(({ name, about, form }) =>
-      el('button', { type: 'button', key: name, title: about, 'aria-label': about, onClick: () => use(form) }, name),
+      el('button', { type: 'button', key: name, title: about, onClick: () => use(form) }, name),
     ),
   );
 }
