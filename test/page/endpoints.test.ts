@@ -46,6 +46,7 @@ describePage('endpoints', () => {
     const page = await tests.open({ token: null, path: '/openapi.json' });
     await page.goto(`${tests.url}/#token=${token}`);
     await page.waitForURL(`${tests.url}/#/e/${id}`);
+    await page.getByText('Live', { exact: true }).waitFor();
     await page.goBack();
     expect(page.url()).toBe(`${tests.url}/openapi.json`);
   });
@@ -76,7 +77,7 @@ describePage('endpoints', () => {
     const { token, api } = user('keys');
     await api.create();
     const page = await tests.open({ token });
-    await switcher(page).waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
     const menu = page.getByRole('button', { name: 'Menu' });
     const focused = (): Promise<string> => page.evaluate(() => document.activeElement?.textContent ?? '');
     await menu.press('Enter');
@@ -90,6 +91,25 @@ describePage('endpoints', () => {
     await page.getByRole('dialog', { name: 'New endpoint' }).waitFor();
     await page.keyboard.press('Escape');
     await expect.poll(() => menu.evaluate((button) => button === document.activeElement)).toBe(true);
+  });
+
+  test('a menu stays open while the first visit appears behind it', async () => {
+    const { token, api } = user('quick');
+    await api.create();
+    const page = await tests.open({ token: null });
+    let answer = (): void => {};
+    const held = new Promise<void>((resolve) => (answer = resolve));
+    await page.route('**/requests?*', async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.goto(`${tests.url}/#token=${token}`);
+    await switcher(page).waitFor();
+    await page.getByRole('button', { name: 'Menu' }).click();
+    answer();
+    await page.getByLabel('URL of this endpoint').waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    expect(await page.getByRole('menuitem', { name: 'Sign out' }).count()).toBe(1);
   });
 
   test('an expiry within a day is said in words, and an expired endpoint stays readable', async () => {

@@ -4,6 +4,9 @@ import { client, mintToken } from '../support/client.ts';
 import { closing } from '../support/environment.ts';
 import { describePage, usePage, type PageTests } from './support/page.ts';
 
+/** A slow answer, for what may happen meanwhile. */
+const SLOW_MS = 1_000;
+
 let tests: PageTests;
 usePage((opened) => {
   tests = opened;
@@ -77,6 +80,11 @@ describePage('signing in', () => {
   test('2 a refused token shows the reason and the form, and signing out forgets it', async () => {
     const expired = mintToken('late', { plan: 'pro' }, { expiresIn: '-1h' });
     const page = await tests.open({ token: null });
+    // The page that is left must not end the session of the one that comes.
+    await page.route(`${tests.url}/`, async (route) => {
+      await new Promise((resolve) => setTimeout(resolve, SLOW_MS));
+      await route.continue();
+    });
     await page.goto(`${tests.url}/#token=${expired}`);
     await expect.poll(() => page.getByRole('alert').textContent()).toBe('The token has expired');
     await tests.expectComplaint(/status of 401/);
