@@ -16,7 +16,7 @@ export interface Activity {
   countedFrom: number | undefined;
 }
 
-/** Counts entries of a user's endpoint by the minute from `since` on. Ids have their times, so it reads only an index. */
+/** Counts entries of a user's endpoint by the minute, from `since` on; ids have times, so it reads only an index. */
 export async function countByMinute(
   db: Database,
   reader: Reader,

@@ -84,8 +84,9 @@ export function createBroadcaster({ pool, publisher, prefix, log }: BroadcasterO
   }
 
   /**
-   * A socket may move to another room, and leave the one that is watched here, before the event gets there. So this asks
-   * again after publishing, until no room is new: such a socket gets its event in the new room, and others perhaps twice.
+   * A socket may move to another room, and leave the one that is watched here, before the event gets there. So this
+   * asks again after publishing, until no room is new: such a socket gets its event in the new room, and others perhaps
+   * twice.
    */
   async function publishEvents(captures: NumberedCapture[], watched: Set<string>): Promise<number> {
     const channels = channelsOf(captures);

@@ -2,9 +2,12 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Context } from 'koa';
 
+/** The highest would save another 8 %, at 25 times the time: the first load of a new process would feel it. */
+const BROTLI_QUALITY = 6;
+
 const ENCODERS = {
   br: (bytes: Buffer) =>
-    promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }),
+    promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } }),
   gzip: (bytes: Buffer) => promisify(gzip)(bytes, { level: constants.Z_BEST_COMPRESSION }),
 };
 export type Encoding = keyof typeof ENCODERS;

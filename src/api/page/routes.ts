@@ -73,13 +73,13 @@ export function pageRoutes(router: Router, options: PageOptions): void {
     const path = ctx.params['file'] ?? '';
     const [file, bytes] = [files.byPath.get(path), encoded.get(path)];
     if (file === undefined || bytes === undefined) throw notFound();
+    const encoding = encodingFor(ctx);
+    ctx.body = await bytes(encoding);
     // During a rollout the HTML may be of another version than this process: its address must not keep our file.
     if (ctx.params['hash'] === files.hash) ctx.set('Cache-Control', 'public, max-age=31536000, immutable');
     ctx.vary('Accept-Encoding');
     ctx.set('Cross-Origin-Resource-Policy', 'same-origin');
-    const encoding = encodingFor(ctx);
     if (encoding !== undefined) ctx.set('Content-Encoding', encoding);
     ctx.type = file.type;
-    ctx.body = await bytes(encoding);
   });
 }

@@ -17,8 +17,8 @@ const MAX_ARGUMENT_CHARACTERS = 100_000;
 const PLAIN_TARGET = /^\/[A-Za-z0-9\-._~!$&'()*+,;=:@/?%]*$/;
 
 /** Headers of one connection (RFC 9110, section 7.6.1), and those that curl or a proxy writes. */
-const NOT_REPEATED =
-  /^(?:host|content-length|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|forwarded|via|x-real-ip|x-forwarded-.*)$/i;
+const OF_CONNECTION = /^(?:host|content-length|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i;
+const OF_PROXY = /^(?:forwarded|via|x-real-ip|x-forwarded-.*)$/i;
 
 /** What curl sends on its own. */
 const OWN_HEADERS = ['User-Agent', 'Accept'];
@@ -81,8 +81,9 @@ function headerValues(headers: [string, string][], hasBody: boolean): string[] {
       .split(/\s*,\s*/),
   );
   const repeated = headers
+    .filter(([name]) => !OF_CONNECTION.test(name) && !OF_PROXY.test(name) && !named.has(name.toLowerCase()))
     // curl reads `@name` as a file; a name that was captured is a token, which has no `@`.
-    .filter(([name]) => !NOT_REPEATED.test(name) && !name.startsWith('@') && !named.has(name.toLowerCase()))
+    .filter(([name]) => !name.startsWith('@'))
     .map(([name, value]) => (value === '' ? `${name};` : `${name}: ${value}`));
   return [...removed, ...repeated];
 }

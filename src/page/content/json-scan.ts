@@ -1,4 +1,4 @@
-/* Where the tokens of JSON end (RFC 8259). Each function reads from `at`, and answers -1 where there is no such token. */
+/* Where tokens of JSON end (RFC 8259). Each function reads from `at`, and answers -1 where there is no such token. */
 
 /** The text ended within a string. */
 export const UNFINISHED = -2;

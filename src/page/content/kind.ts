@@ -34,6 +34,8 @@ const XML_START = /^\s*<(?:\?xml\s|!DOCTYPE\s|!--|[A-Za-z_][\w.:-]*(?:\s|\/?>))/
 
 /** Names and values as browsers encode them, two or more. */
 const FORM = /^[\w.~*+%[\]-]+=[\w.~*+%-]*(?:&[\w.~*+%[\]-]+=[\w.~*+%-]*)+$/;
+/** Longer text is judged by its beginning, as if it were cut. */
+const MAX_CHARACTERS = 1024 * 1024;
 const MAX_FORM_CHARACTERS = 64 * 1024;
 
 /** How much of a long body decides whether it is text, and how many records whether it is NDJSON. */
@@ -59,10 +61,11 @@ function findKind(bytes: Uint8Array, contentType: string, cut: boolean): BodyKin
   if (boundary !== undefined) return { kind: 'multipart', boundary };
   const text = decodeText(bytes, cut);
   if (text === undefined || !isReadable(text)) return { kind: 'binary', ...(text !== undefined && { text }) };
-  return { kind: textKind(text, contentType, cut), text };
+  const isLong = text.length > MAX_CHARACTERS;
+  return { kind: textKind(isLong ? text.slice(0, MAX_CHARACTERS) : text, contentType, cut || isLong), text };
 }
 
-/** The content type's, where the body begins with it, or a preamble comes before it; otherwise that of the first line. */
+/** The content type's, where the body has it near its beginning; otherwise that of the first line. */
 function boundaryOf(start: string, contentType: string): string | undefined {
   const sniffed = MULTIPART_START.exec(start)?.[1];
   if (claimOf(contentType) !== 'multipart') return sniffed;

@@ -9,8 +9,8 @@ interface ParsedHeader {
 }
 
 /**
- * `; name=token` or `; name="quoted"`. Browsers write a quote as `%22` and a backslash as it is, others a quote as `\"`:
- * one that ends the parameter belongs to the backslash of a browser.
+ * `; name=token` or `; name="quoted"`. Browsers write a quote as `%22` and a backslash as it is, others a quote as
+ * `\"`: a quote that ends the parameter is not escaped.
  */
 const PARAMETER =
   /;[ \t]*([\w!#$&+\-.^`|~]{1,100}\*?)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\"(?![ \t]*(?:;|$))|\\)*)"?|([^\s;"]*))/g;

@@ -79,6 +79,13 @@ test('a cut body is judged by its beginning', () => {
   expect(kind('{"a" "b', 'application/json', true)).toEqual(['text', 'Sent as application/json, but it is not JSON']);
 });
 
+test('a long body is judged by its beginning', () => {
+  const long = `[${'1,'.repeat(600_000)}`;
+  expect(kind(`${long}1]`, 'application/json')).toEqual(['json']);
+  expect(kind(`${long} and what is no JSON`, 'application/json')).toEqual(['json']);
+  expect(kind(`[x${long}`, 'application/json')[0]).toBe('text');
+});
+
 test('multipart has the boundary that the body uses', () => {
   const body = Buffer.from('\r\n--a b\r\nContent-Type: a/b\r\n\r\n\xff\r\n--a b--', 'latin1');
   expect(kindOf(body, 'multipart/form-data; boundary="a b"')).toEqual({ kind: 'multipart', boundary: 'a b' });
