@@ -6,7 +6,7 @@ const shared = {
   // Long time limits: a slow machine is no failure. Tests wait for conditions, not for time.
   testTimeout: 120_000,
   hookTimeout: 120_000,
-  expect: { requireAssertions: true },
+  expect: { requireAssertions: true, poll: { timeout: 60_000 } },
 } as const;
 
 export default defineConfig({
@@ -52,7 +52,7 @@ export default defineConfig({
           exclude: ['test/page/unit/**'],
           maxWorkers: 1,
           fileParallelism: false,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],

@@ -80,7 +80,7 @@ export function createApp(options: AppOptions): Koa {
     ctx.body = document;
   });
   listenFileRoute(about);
-  sharePage(about, options.baseUrl);
+  if (!options.page) sharePage(about, options.baseUrl);
   pageRoutes(about, options);
   const authenticated = authenticate(options);
   const limit = { perMinute: options.apiRateLimitPerMinute, redis, prefix, log };

@@ -64,3 +64,24 @@ export interface ShareRecord {
   expires_at: string;
   created_at: string;
 }
+
+/** What the holder of a share link may know about it. */
+export type ShareScopeRecord = Omit<ShareRecord, 'id' | 'label' | 'created_at'>;
+
+/** The only answer that has the token. */
+export interface ShareCreated {
+  id: string;
+  token: string;
+  url: string;
+  expiresAt: string;
+}
+
+/** What an endpoint answers in place of the receipt. */
+export interface CustomResponseRecord {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+  /** How the owner sent the body, and gets it back. */
+  bodyEncoding: 'utf8' | 'base64';
+  delayMs: number;
+}

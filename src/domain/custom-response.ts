@@ -1,21 +1,12 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
+import type { CustomResponseRecord } from './answers.ts';
 
 /** Which custom responses an installation sends; with `safe` no redirects. */
 export type CustomResponses = 'off' | 'safe' | 'redirects';
 
-/** What an endpoint answers in place of the receipt. */
-export interface CustomResponse {
-  status: number;
-  headers: Record<string, string>;
+/** What clients see of it, and what MySQL and Redis keep (there the body is Base64 in any case), with its bytes. */
+export interface CustomResponse extends Omit<CustomResponseRecord, 'body'> {
   body: Buffer;
-  /** How the owner sent the body, and gets it back. */
-  bodyEncoding: 'utf8' | 'base64';
-  delayMs: number;
-}
-
-/** As the API shows it, and as MySQL and Redis keep it (there the body is Base64 in any case). */
-export interface CustomResponseRecord extends Omit<CustomResponse, 'body'> {
-  body: string;
 }
 
 export function presentResponse(response: CustomResponse): CustomResponseRecord {

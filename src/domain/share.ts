@@ -1,5 +1,5 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import type { ShareRecord } from './answers.ts';
+import type { ShareRecord, ShareScopeRecord } from './answers.ts';
 
 const TOKEN_BYTES = 32;
 const TOKEN = /^hbs_[\w-]{43}$/;
@@ -61,8 +61,7 @@ export function presentShare({ id, label, expiresAt, createdAt, ...scope }: Shar
   };
 }
 
-/** What the holder of a link may know about it. */
-export function presentScope(share: Share): Omit<ShareRecord, 'id' | 'label' | 'created_at'> {
+export function presentScope(share: Share): ShareScopeRecord {
   const { id: _id, label: _label, created_at: _createdAt, ...rest } = presentShare(share);
   return rest;
 }

@@ -2,8 +2,13 @@ import { h, type ComponentChild, type ComponentChildren, type JSX } from 'preact
 
 type Tags = JSX.IntrinsicElements;
 
+type Unused = 'dangerouslySetInnerHTML' | 'ref';
+
+/** What an `img` may have depends on its `alt`, so its type is a union. */
+type Without<T> = T extends unknown ? Omit<T, Unused> : never;
+
 /** Attributes of a tag. Raw HTML is no part of them: whatever is captured is shown as text. */
-export type Attributes<K extends keyof Tags> = Omit<Tags[K], 'dangerouslySetInnerHTML' | 'ref'> & {
+export type Attributes<K extends keyof Tags> = (K extends 'img' ? Without<Tags[K]> : Omit<Tags[K], Unused>) & {
   ref?: Tags[K]['ref'] | undefined;
 } & { [data: `data-${string}`]: string | undefined };
 

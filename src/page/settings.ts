@@ -7,7 +7,11 @@ export interface Settings {
   /** Whether there are live events. */
   live: boolean;
   customResponses: 'off' | 'safe' | 'redirects';
+  access: Access;
 }
+
+/** Readers have a share link, which opens the page at `/s`: they see what the link opens, and change nothing. */
+export type Access = 'owner' | 'reader';
 
 export function readSettings(): Settings {
   return {
@@ -15,6 +19,7 @@ export function readSettings(): Settings {
     capturesHere: meta('captures-here') !== 'false',
     live: meta('live') !== 'false',
     customResponses: (meta('custom-responses') ?? 'off') as Settings['customResponses'],
+    access: location.pathname.endsWith('/s') ? 'reader' : 'owner',
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
-import { decodeResponse, encodeResponse, type CustomResponseRecord } from '../domain/custom-response.ts';
+import type { CustomResponseRecord } from '../domain/answers.ts';
+import { decodeResponse, encodeResponse } from '../domain/custom-response.ts';
 import { HOUR_MS } from '../domain/time.ts';
 import type { EndpointWithResponse } from '../store/custom-responses.ts';
 import { isTombstone } from './announcements.ts';

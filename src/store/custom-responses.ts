@@ -1,10 +1,6 @@
 import type { Knex } from 'knex';
-import {
-  decodeResponse,
-  encodeResponse,
-  type CustomResponse,
-  type CustomResponseRecord,
-} from '../domain/custom-response.ts';
+import type { CustomResponseRecord } from '../domain/answers.ts';
+import { decodeResponse, encodeResponse, type CustomResponse } from '../domain/custom-response.ts';
 import { bytesToId, idToBytes } from '../domain/ids.ts';
 import { userKey } from './users.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { CustomResponseRecord } from '../../src/domain/custom-response.ts';
+import type { CustomResponseRecord } from '../../src/domain/answers.ts';
 import { captureOne, client, mintToken, rawExchange, send, type Answer, type Client } from '../support/client.ts';
 import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { startProxy } from '../support/proxy.ts';

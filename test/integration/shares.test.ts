@@ -4,7 +4,7 @@ import { OPERATIONS } from '../../src/api/management/operations.ts';
 import { SHARED_ROUTES } from '../../src/api/auth/share-admission.ts';
 import { idToBytes } from '../../src/domain/ids.ts';
 import type { ShareRecord } from '../../src/domain/answers.ts';
-import { captureOne, client, mintToken, send, type Client } from '../support/client.ts';
+import { captureOne, client, mintToken, send, type Answer, type Client } from '../support/client.ts';
 import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { startClient } from '../support/live/clients.ts';
 import { holderOfEndpoint, holderOfEntry, shareEndpoint, shareEntry } from '../support/shares.ts';
@@ -376,8 +376,9 @@ describe('the end of a link [Share link: end]', () => {
   });
 });
 
-test('the address of links is a text that tells how to use them, without script or token', async () => {
-  const { status, headers, bytes } = await send(`${url}/s`);
+test('without the page the address of links is a text that tells how to use them, without script or token', async () => {
+  const without = await environment.startApi({ PAGE: 'false' });
+  const { status, headers, bytes } = await send(`${without.url}/s`);
   expect(status).toBe(200);
   expect(headers).toMatchObject({
     'content-type': 'text/plain; charset=utf-8',
@@ -393,4 +394,19 @@ test('the address of links is a text that tells how to use them, without script 
     const path = command.replace('<endpoint_id>', endpoint).replace('<request_id>', entry);
     expect((await client(url, holder).call('GET', path)).status).toBe(200);
   }
+  await without.stop();
+});
+
+test('with the page it is the page: the same HTML under the same policy, whatever its nonce', async () => {
+  const nonce = /'nonce-([^']+)'/;
+  const withoutNonce = ({ body, headers: { 'content-security-policy': policy, ...headers } }: Answer<string>) => {
+    const [, own = ''] = nonce.exec(policy as string) ?? [];
+    const { date: _date, 'x-request-id': _id, ...same } = headers;
+    return { ...same, policy: (policy as string).replace(own, ''), body: body.replaceAll(own, '') };
+  };
+  const [page, shared] = [await send<string>(`${url}/`), await send<string>(`${url}/s`)];
+  expect(shared.status).toBe(200);
+  expect(withoutNonce(shared)).toEqual(withoutNonce(page));
+  expect(withoutNonce(shared)).toMatchObject({ 'cache-control': 'no-store', 'x-robots-tag': 'noindex' });
+  expect(nonce.exec(shared.headers['content-security-policy'] as string)?.[1]).toHaveLength(24);
 });

@@ -12,6 +12,7 @@ export type MediaType =
   | 'text/csv'
   | 'text/event-stream'
   | 'text/javascript'
+  | 'text/html'
   | 'text/plain';
 
 /** A route of the interface, as `/openapi.json` describes it. */

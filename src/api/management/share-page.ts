@@ -1,8 +1,8 @@
 import type { Router } from '@koa/router';
 
 /**
- * The address of share links. The token is behind `#`, which browsers do not send: the answer is the same for all, and
- * plain text, so nothing on it can read the token.
+ * The address of share links where there is no inspector page. The token is behind `#`, which browsers do not send: the
+ * answer is the same for all, and plain text, so nothing on it can read the token.
  */
 export function sharePage(router: Router, baseUrl: string): void {
   const text = `This is the address of a Hookbay share link: somebody lets you read captured webhooks.

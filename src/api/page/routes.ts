@@ -37,7 +37,10 @@ function contentSecurityPolicy(nonce: string): string {
   ].join('; ');
 }
 
-/** GET /, and the scripts and styles that it names. They are public: they hold nothing of any user. */
+/**
+ * GET /, the same at the address of share links, and the scripts and styles that it names. They are public: they hold
+ * nothing of any user.
+ */
 export function pageRoutes(router: Router, options: PageOptions): void {
   if (!options.page) return;
   const files = readPageFiles();
@@ -49,15 +52,16 @@ export function pageRoutes(router: Router, options: PageOptions): void {
   });
   const encoded = new Map([...files.byPath].map(([path, { content }]) => [path, createEncoded(content)]));
 
-  router.get('/', (ctx) => {
-    // The router takes `//`, too: there the page's relative addresses would lead nowhere.
-    if (ctx.path !== '/') throw notFound();
+  router.get(['/', '/s'], (ctx) => {
+    // The router takes `//` and `/s/`, too: there the page's relative addresses would lead nowhere.
+    if (ctx.path !== '/' && ctx.path !== '/s') throw notFound();
     const nonce = randomBytes(NONCE_BYTES).toString('base64');
     ctx.set({
       'Content-Security-Policy': contentSecurityPolicy(nonce),
       'Cross-Origin-Opener-Policy': 'same-origin',
       'Cross-Origin-Resource-Policy': 'same-origin',
       'Referrer-Policy': 'no-referrer',
+      'X-Robots-Tag': 'noindex',
     });
     ctx.type = 'text/html; charset=utf-8';
     ctx.body = template(nonce);

@@ -8,8 +8,13 @@ export type Entry = LogEntry;
 
 /** The part of a path behind `/h/<key>`; `/` where there is none. */
 export function pathBehindKey(path: string): string {
+  return behindKey(path) || '/';
+}
+
+/** The same; '' where there is none. */
+export function behindKey(path: string): string {
   const slash = path.indexOf('/', '/h/'.length);
-  return slash === -1 ? '/' : path.slice(slash);
+  return slash === -1 ? '' : path.slice(slash);
 }
 
 /** Roughly what an entry takes in memory. */
@@ -19,11 +24,17 @@ export function bytesOf({ body, path, headers }: Entry): number {
   return bytes;
 }
 
+/** With as much of its body as the page keeps: before it has subscribed, a connection gets longer ones. */
+export function trimmed(entry: Entry): Entry {
+  if (entry.body.length <= KEPT_BODY_BYTES) return entry;
+  return { ...entry, body: entry.body.slice(0, KEPT_BODY_BYTES), body_truncated: true };
+}
+
 /** Adds entries to a list in the order of `seq`; both are in that order. New entries belong at the end of the list. */
 export function insertBySeq(list: Entry[], entries: readonly Entry[]): void {
   const first = entries[0];
   if (first === undefined) return;
-  const at = firstBeyond(list, first.seq);
+  const at = firstFrom(list, first.seq);
   if (at === list.length) {
     appendAll(list, entries);
     return;
@@ -32,8 +43,8 @@ export function insertBySeq(list: Entry[], entries: readonly Entry[]): void {
   appendAll(list, tail);
 }
 
-/** The first place of a list whose entry has a higher `seq`. */
-function firstBeyond(list: readonly Entry[], seq: number): number {
+/** The first place of a list whose entry has this `seq` or a higher one. */
+export function firstFrom(list: readonly Entry[], seq: number): number {
   let [low, high] = [0, list.length];
   while (low < high) {
     const middle = (low + high) >>> 1;

@@ -1,4 +1,4 @@
-import { pathBehindKey, type Entry } from './entry.ts';
+import { behindKey, type Entry } from './entry.ts';
 
 /** What the list shows; all parts have to match. Named as in the API, which searches the whole endpoint by it. */
 export interface Filter {
@@ -22,8 +22,23 @@ export const NO_FILTER: Filter = { q: '', methods: [], type: '', headers: [], pa
 export const MIN_SEARCH_BYTES = 3;
 export const MAX_HEADERS = 4;
 
+/** Longer texts are no use: the API takes as many bytes. */
+export const MAX_TEXT = 200;
+
+const METHOD = /^[A-Z-]{1,32}$/;
+
+export function equals(one: Filter, other: Filter): boolean {
+  return one === other || String(formatFilter(one)) === String(formatFilter(other));
+}
+
 export function isEmpty(filter: Filter): boolean {
   return formatFilter(filter).size === 0;
+}
+
+/** The filter with one more header; the API takes four, so the first one goes. */
+export function addHeader(filter: Filter, name: string, text: string): Filter {
+  const others = filter.headers.filter(([other, its]) => other.toLowerCase() !== name.toLowerCase() || its !== text);
+  return { ...filter, headers: [...others, [name.toLowerCase(), text] as const].slice(-MAX_HEADERS) };
 }
 
 /** The filter as parameters of an address; the API understands all of them but `type`. */
@@ -41,12 +56,16 @@ export function formatFilter({ q, methods, type, headers, path, since, until }: 
 
 export function parseFilter(query: URLSearchParams): Filter {
   const method = query.get('method') ?? '';
+  const path = query.get('path') ?? '';
   return {
-    q: query.get('q') ?? '',
-    methods: method === '' ? [] : method.toUpperCase().split(','),
-    type: query.get('type') ?? '',
+    q: (query.get('q') ?? '').slice(0, MAX_TEXT),
+    methods: method
+      .toUpperCase()
+      .split(',')
+      .filter((name) => METHOD.test(name)),
+    type: (query.get('type') ?? '').slice(0, MAX_TEXT),
     headers: query.getAll('header').slice(0, MAX_HEADERS).map(parseHeader),
-    path: query.get('path') ?? '',
+    path: path.startsWith('/') ? path : '',
     since: instantOf(query.get('since')),
     until: instantOf(query.get('until')),
   };
@@ -74,7 +93,7 @@ export function matcher({ q, methods, type, headers, path, since, until }: Filte
   const wanted = headers.map(([name, text]) => [name.toLowerCase(), containing(text)] as const);
   return (entry) => {
     if (methods.length > 0 && !methods.includes(entry.method)) return false;
-    if (path !== '' && !pathBehindKey(entry.path).startsWith(path)) return false;
+    if (path !== '' && !behindKey(entry.path).startsWith(path)) return false;
     if ((since !== '' && entry.created_at < since) || (until !== '' && entry.created_at >= until)) return false;
     if (type !== '' && !hasType(entry.content_type)) return false;
     if (!wanted.every(([name, has]) => Object.hasOwn(entry.headers, name) && has(entry.headers[name] as string)))
@@ -85,14 +104,18 @@ export function matcher({ q, methods, type, headers, path, since, until }: Filte
 
 function contains({ path, query, headers, body, body_encoding }: Entry, has: (text: string) => boolean): boolean {
   if (has(path)) return true;
-  for (const name in query) if (has(name) || [query[name] ?? ''].flat().some(has)) return true;
+  for (const name in query) if ([query[name] ?? ''].flat().some((value) => has(`${name}=${value}`))) return true;
   for (const name in headers) if (has(name) || has(headers[name] as string)) return true;
-  return body_encoding === 'utf8' && has(body);
+  return has(body_encoding === 'utf8' ? body : atob(body));
 }
 
-/** A search that ignores case, without a copy of what it looks at. */
+/**
+ * A search that ignores case, without a copy of what it looks at. Headers, and bodies that are no text, have a character
+ * for each byte, so the text is looked for in that form too.
+ */
 function containing(text: string): (where: string) => boolean {
-  const pattern = new RegExp(RegExp.escape(text), 'i');
+  const forms = new Set([text, String.fromCharCode(...new TextEncoder().encode(text))]);
+  const pattern = new RegExp([...forms].map((form) => RegExp.escape(form)).join('|'), 'i');
   return (where) => pattern.test(where);
 }
 

@@ -21,11 +21,13 @@ export interface Api {
   get<T>(path: string, query?: URLSearchParams, signal?: AbortSignal): Promise<Answer<T>>;
   /** Sends JSON, where a body is given. */
   call<T>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<T>;
-  bytes(path: string, signal?: AbortSignal): Promise<Blob>;
+  /** @param onBytes called with how many have come so far */
+  bytes(path: string, signal?: AbortSignal, onBytes?: (bytes: number) => void): Promise<Blob>;
 }
 
 const TIMEOUT_MS = 30_000;
-const DOWNLOAD_TIMEOUT_MS = 600_000;
+/** Longer than the longest export. */
+const DOWNLOAD_TIMEOUT_MS = 700_000;
 
 /** @param onUnauthorized called with the server's reason when the token is not valid any more */
 export function createApi(token: () => string | undefined, onUnauthorized: (reason: string) => void): Api {
@@ -50,7 +52,8 @@ export function createApi(token: () => string | undefined, onUnauthorized: (reas
     });
     if (response.ok) return response;
     const error = await errorOf(response);
-    if (response.status === 401 && used === token()) onUnauthorized(error.message);
+    // A share link that has ended is 410.
+    if ((response.status === 401 || response.status === 410) && used === token()) onUnauthorized(error.message);
     throw error;
   }
 
@@ -61,8 +64,30 @@ export function createApi(token: () => string | undefined, onUnauthorized: (reas
       return { body: await response.json(), pending: response.headers.get('X-Captures-Pending') ?? undefined };
     },
     call: async (method, path, body) => (await request(method, path, { body })).json(),
-    bytes: async (path, signal) => (await request('GET', path, { signal, timeoutMs: DOWNLOAD_TIMEOUT_MS })).blob(),
+    async bytes(path, signal, onBytes) {
+      const response = await request('GET', path, { signal, timeoutMs: DOWNLOAD_TIMEOUT_MS });
+      return counted(response, onBytes)
+        .blob()
+        .catch((error: unknown) => {
+          if (signal?.aborted) throw error;
+          throw new ApiError(0, 'The connection broke off before the end');
+        });
+    },
   };
+}
+
+/** The same answer, whose bytes are counted while they come; the browser keeps them, also many, outside of the page. */
+function counted(response: Response, onBytes: ((bytes: number) => void) | undefined): Response {
+  if (onBytes === undefined || response.body === null) return response;
+  let bytes = 0;
+  const counter = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+    transform(chunk, controller) {
+      bytes += chunk.length;
+      onBytes(bytes);
+      controller.enqueue(chunk);
+    },
+  });
+  return new Response(response.body.pipeThrough(counter), { headers: response.headers });
 }
 
 async function errorOf(response: Response): Promise<ApiError> {

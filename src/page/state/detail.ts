@@ -64,9 +64,10 @@ export function createDetail(api: Api): Detail {
     state,
     read,
     open(id) {
+      // Asked for again, it is on its way.
+      if (id !== undefined && state.get()?.id === id) return;
       clearTimeout(timer);
       if (id === undefined) return state.set(undefined);
-      if (state.get()?.id === id) return;
       const entry = kept.get(id);
       state.set({ id, entry, state: entry === undefined ? 'loading' : 'ready', error: undefined });
       // At once, unless it is one of many.

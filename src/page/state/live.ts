@@ -14,6 +14,7 @@ export interface LiveEvents {
 export interface Live {
   /** Follows the endpoint, after all entries beyond `after` have been sent. */
   subscribe(endpointId: string, after: number): Promise<Subscribed>;
+  isConnected(): boolean;
   /** Tries at once. */
   retry(): void;
   close(): void;
@@ -26,6 +27,7 @@ export interface Subscribed {
   more: boolean;
 }
 
+const CONNECT_MS = 6_000;
 const RETRY_MS = { first: 500, most: 10_000 };
 /** Longer than the server takes to send what was missed to a slow reader. */
 const SUBSCRIBE_MS = 45_000;
@@ -39,6 +41,8 @@ export function openLive(token: () => string | undefined, on: LiveEvents): Live 
     // Our own attempts, so that the page can say when the next one is.
     reconnection: false,
     forceNew: true,
+    // A proxy may accept a WebSocket and pass nothing on.
+    timeout: CONNECT_MS,
     auth: (send) => send({ token: token() }),
   });
 
@@ -73,6 +77,7 @@ export function openLive(token: () => string | undefined, on: LiveEvents): Live 
       if ('error' in answer) throw new Error(answer.error);
       return answer;
     },
+    isConnected: () => socket.connected,
     retry() {
       clearTimeout(timer);
       attempts = 0;

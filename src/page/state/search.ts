@@ -13,6 +13,8 @@ export interface SearchState {
   /** Entries looked at so far, and bodies that were too long for that. */
   scanned: number;
   bodySkipped: number;
+  /** How many entries match, where an index tells; then entries are not looked at one by one. */
+  total: number | undefined;
   /** Whether there is more to look at. */
   more: boolean;
   error: string | undefined;
@@ -21,16 +23,21 @@ export interface SearchState {
 export interface Search {
   state: Store<SearchState>;
   start(endpointId: string, filter: Filter): void;
-  /** Goes on after as many were found as one go brings. */
+  /** Goes on after as many were found as one go brings, after a halt, or after an error. */
   goOn(): void;
+  /** Stops for now, and keeps what was found. */
+  halt(): void;
   /** Takes out entries that are deleted. */
   forget(ids: ReadonlySet<string>): void;
+  /** Ends the search, and forgets what was found. */
   stop(): void;
 }
 
 /** What one page of a search answers; without a content to look for it has a total in place of `scanned`. */
 interface Page {
   requests: LogEntry[];
+  total?: number;
+  total_partial?: true;
   scanned?: number;
   body_skipped?: number;
   next: string | null;
@@ -41,24 +48,29 @@ const PAGE_ENTRIES = 50;
 /** Entries that are found before the search waits to be told to go on. */
 const FOUND_AT_ONCE = 200;
 
+/** What the page keeps at most. */
+export const MAX_FOUND = 2_000;
+
 const NONE: SearchState = {
   filter: undefined,
   running: false,
   found: [],
   scanned: 0,
   bodySkipped: 0,
+  total: undefined,
   more: false,
   error: undefined,
 };
 
 export function createSearch(api: Api): Search {
   const state = createStore(NONE);
-  let stop = new AbortController();
+  let abort = new AbortController();
   let endpoint = '';
-  let next: string | null = null;
+  /** Where the next page begins; null = there is none. */
+  let next: string | null | undefined = null;
 
-  async function run({ signal }: AbortController): Promise<void> {
-    const enough = state.get().found.length + FOUND_AT_ONCE;
+  async function run(signal: AbortSignal): Promise<void> {
+    const enough = Math.min(state.get().found.length + FOUND_AT_ONCE, MAX_FOUND);
     state.update((now) => ({ ...now, running: true, error: undefined }));
     try {
       do await readPage(signal);
@@ -73,21 +85,23 @@ export function createSearch(api: Api): Search {
     const query = searchQuery(state.get().filter as Filter);
     query.set('limit', String(PAGE_ENTRIES));
     query.set('bodyBytes', String(KEPT_BODY_BYTES));
-    if (next !== null) query.set('before', next);
+    if (typeof next === 'string') query.set('before', next);
     const { body } = await api.get<Page>(`/api/endpoints/${endpoint}/requests`, query, signal);
+    signal.throwIfAborted();
     next = body.next;
     state.update((now) => ({
       ...now,
       found: [...now.found, ...body.requests],
-      scanned: now.scanned + (body.scanned ?? body.requests.length),
+      scanned: now.scanned + (body.scanned ?? 0),
       bodySkipped: now.bodySkipped + (body.body_skipped ?? 0),
+      total: body.total_partial === true ? undefined : body.total,
       more: next !== null,
     }));
   }
 
   function end(): void {
-    stop.abort();
-    stop = new AbortController();
+    abort.abort();
+    abort = new AbortController();
   }
 
   return {
@@ -95,16 +109,22 @@ export function createSearch(api: Api): Search {
     start(endpointId, filter) {
       end();
       endpoint = endpointId;
-      next = null;
-      state.set({ ...NONE, filter });
-      void run(stop);
+      next = undefined;
+      state.set({ ...NONE, filter, more: true });
+      void run(abort.signal);
     },
     goOn() {
-      if (!state.get().running && next !== null) void run(stop);
+      const { running, found } = state.get();
+      if (!running && next !== null && found.length < MAX_FOUND) void run(abort.signal);
+    },
+    halt() {
+      end();
+      state.update((now) => ({ ...now, running: false }));
     },
     forget: (ids) => state.update((now) => ({ ...now, found: now.found.filter(({ id }) => !ids.has(id)) })),
     stop() {
       end();
+      next = null;
       state.set(NONE);
     },
   };

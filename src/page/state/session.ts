@@ -1,3 +1,4 @@
+import type { Access } from '../settings.ts';
 import { createStore, type Store } from './store.ts';
 
 /** Who is signed in, in this tab alone. */
@@ -15,29 +16,34 @@ export interface SessionStore extends Store<Session> {
   signOut(): void;
 }
 
-const KEY = 'hookbay:token';
+/** A share link that is opened in an owner's tab does not sign the owner out. */
+const KEYS: Record<Access, string> = { owner: 'hookbay:token', reader: 'hookbay:share' };
+
+/** `#token=…` of a link that signs in, `#hbs_…` of a share link. */
+const IN_ADDRESS: Record<Access, RegExp> = { owner: /^#token=([^&]*)(?:&to=(.*))?$/, reader: /^#(hbs_[^&]*)$/ };
 
 /**
  * The token of this tab. It is kept in the tab's `sessionStorage`, so other tabs and later visits do not have it; one in
- * the address (`#token=…`) is taken, and removed from the address and the history.
+ * the address is taken, and removed from the address and the history.
  */
-export function openSession(): SessionStore {
-  const given = takeFromAddress();
-  if (given !== undefined) keep(given);
-  const store = createStore<Session>({ token: given ?? kept(), reason: undefined });
+export function openSession(access: Access): SessionStore {
+  const key = KEYS[access];
+  const given = takeFromAddress(access);
+  if (given !== undefined) keep(key, given);
+  const store = createStore<Session>({ token: given ?? kept(key), reason: undefined });
 
   function signIn(token: string): void {
-    keep(token);
+    keep(key, token);
     store.set({ token, reason: undefined });
   }
 
   let isLeaving = false;
   // A link that signs in, opened in this tab: the page begins anew, without anything of the user before.
   addEventListener('hashchange', () => {
-    const next = takeFromAddress();
+    const next = takeFromAddress(access);
     if (next === undefined) return;
-    keep(next);
-    if (kept() !== next) return signIn(next);
+    keep(key, next);
+    if (kept(key) !== next) return signIn(next);
     isLeaving = true;
     location.reload();
   });
@@ -47,19 +53,19 @@ export function openSession(): SessionStore {
     signIn,
     end(reason) {
       if (isLeaving) return;
-      keep(undefined);
+      keep(key, undefined);
       store.set({ token: undefined, reason });
     },
     signOut() {
-      keep(undefined);
+      keep(key, undefined);
       history.replaceState(null, '', location.pathname);
       location.reload();
     },
   };
 }
 
-function takeFromAddress(): string | undefined {
-  const found = /^#token=([^&]*)(?:&to=(.*))?$/.exec(location.hash);
+function takeFromAddress(access: Access): string | undefined {
+  const found = IN_ADDRESS[access].exec(location.hash);
   if (found === null) return undefined;
   const [, token = '', to] = found;
   history.replaceState(null, '', to === undefined ? location.pathname : `#${decoded(to)}`);
@@ -75,18 +81,18 @@ function decoded(text: string): string {
 }
 
 /** Storage can be switched off; then the token lives in memory alone. */
-function kept(): string | undefined {
+function kept(key: string): string | undefined {
   try {
-    return sessionStorage.getItem(KEY) ?? undefined;
+    return sessionStorage.getItem(key) ?? undefined;
   } catch {
     return undefined;
   }
 }
 
-function keep(token: string | undefined): void {
+function keep(key: string, token: string | undefined): void {
   try {
-    if (token === undefined) sessionStorage.removeItem(KEY);
-    else sessionStorage.setItem(KEY, token);
+    if (token === undefined) sessionStorage.removeItem(key);
+    else sessionStorage.setItem(key, token);
   } catch {
     // See `kept`.
   }

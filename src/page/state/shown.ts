@@ -1,5 +1,5 @@
 import { insertBySeq, type Entry } from '../model/entry.ts';
-import { isEmpty, matcher, type Filter } from '../model/filter.ts';
+import { equals, matcher, NO_FILTER, type Filter } from '../model/filter.ts';
 import type { Feed } from './feed.ts';
 import type { Search } from './search.ts';
 import { createStore, type Store } from './store.ts';
@@ -14,6 +14,10 @@ export interface ShownState {
   /** Whether new entries are kept out of the list, and how many of those match. */
   paused: boolean;
   held: number;
+  /** How many entries came live and match, since the list was opened. */
+  arrived: number;
+  /** Loaded entries that do not match by what is loaded of their bodies. */
+  unsure: number;
 }
 
 export interface Shown {
@@ -23,91 +27,130 @@ export interface Shown {
   close(): void;
 }
 
+type ShownFeed = Pick<Feed, 'book' | 'state' | 'onAdded'>;
+type ShownSearch = Pick<Search, 'state' | 'stop'>;
+
 /** A filter looks at loaded entries in slices, so that typing is never held up. */
 const SLICE_MS = 8;
 
+const EMPTY: ShownState = {
+  version: 0,
+  rows: [],
+  filtering: false,
+  paused: false,
+  held: 0,
+  arrived: 0,
+  unsure: 0,
+};
+
 /** What of a feed, and of a search, is in the list. */
-export function createShown(feed: Feed, search: Search): Shown {
-  const state = createStore<ShownState>({ version: 0, rows: [], filtering: false, paused: false, held: 0 });
-  let filter: Filter | undefined;
+export function createShown({ book, state: feedState, onAdded }: ShownFeed, search: ShownSearch): Shown {
+  const state = createStore(EMPTY);
+  let filter = NO_FILTER;
   let matches: (entry: Entry) => boolean = () => true;
   let rows: Entry[] = [];
-  let ids = new Set<string>();
   let held: Entry[] = [];
+  /** Of rows and held entries. */
+  let ids = new Set<string>();
+  let unsure = new Set<string>();
+  /** Entries with a higher `seq` are held back. */
+  let frozen = Infinity;
+  /** How many entries the book has, unless some went. */
+  let expected = 0;
   let run = 0;
 
   function publish(change: Partial<ShownState> = {}): void {
-    state.update((now) => ({ ...now, version: now.version + 1, rows, held: held.length, ...change }));
+    const sizes = { held: held.length, unsure: unsure.size };
+    state.update((now) => ({ ...now, version: now.version + 1, rows, ...sizes, ...change }));
   }
 
-  function show(entries: readonly Entry[]): void {
+  /** Takes entries that match into the list, each once. */
+  function take(entries: readonly Entry[]): void {
     const fresh = entries.filter(({ id }) => !ids.has(id));
     for (const { id } of fresh) ids.add(id);
-    insertBySeq(rows, fresh);
+    insertBySeq(
+      rows,
+      fresh.filter(({ seq }) => seq <= frozen),
+    );
+    insertBySeq(
+      held,
+      fresh.filter(({ seq }) => seq > frozen),
+    );
+  }
+
+  function isWanted(entry: Entry): boolean {
+    const does = matches(entry);
+    if (!does && filter.q !== '' && entry.body_truncated === true) unsure.add(entry.id);
+    return does;
   }
 
   function added(entries: readonly Entry[], live: boolean): void {
-    const wanted = entries.filter(matches);
-    if (live && state.get().paused) held.push(...wanted);
-    else show(wanted);
-    publish();
+    expected += entries.length;
+    const wanted = entries.filter(isWanted);
+    take(wanted);
+    publish({ arrived: state.get().arrived + (live ? wanted.length : 0) });
   }
 
-  /** What the book had to drop, or what was deleted, leaves the list too. */
-  function dropMissing(): void {
-    const oldest = feed.book.entries[0]?.seq ?? 0;
-    const isThere = ({ id, seq }: Entry): boolean => feed.book.get(id) !== undefined || seq < oldest;
-    if (filter === undefined && rows.length + held.length <= feed.book.entries.length) return;
-    const stays = filter === undefined ? ({ id }: Entry) => feed.book.get(id) !== undefined : isThere;
-    rows = rows.filter(stays);
-    held = held.filter(stays);
-    ids = new Set(rows.map(({ id }) => id));
+  /** Only what is in the book, or was found, stays: others were deleted, or too old for the book. */
+  function sweep(): void {
+    expected = book.entries.length;
+    const found = new Set(search.state.get().found.map(({ id }) => id));
+    const isThere = ({ id }: { id: string }): boolean => book.get(id) !== undefined || found.has(id);
+    rows = rows.filter(isThere);
+    held = held.filter(isThere);
+    ids = new Set([...rows, ...held].map(({ id }) => id));
+    unsure = new Set([...unsure].filter((id) => book.get(id) !== undefined));
   }
 
   /** Goes through all loaded entries, newest first: what was looked at is shown at once. */
   async function rebuild(): Promise<void> {
     const mine = (run += 1);
-    rows = [];
-    ids = new Set();
-    held = [];
-    const all = [...feed.book.entries];
+    [rows, held, ids, unsure] = [[], [], new Set(), new Set()];
+    const all = [...book.entries];
     for (let to = all.length; to > 0;) {
       const end = performance.now() + SLICE_MS;
+      const from = to;
       const part: Entry[] = [];
-      while (to > 0 && performance.now() < end) {
+      while (to > 0 && (to === from || performance.now() < end)) {
         to -= 1;
         const entry = all[to] as Entry;
-        if (matches(entry)) part.push(entry);
+        if (isWanted(entry)) part.push(entry);
       }
-      show(part.toReversed());
+      take(part.toReversed());
       publish({ filtering: to > 0 });
       if (to > 0) await new Promise((resolve) => setTimeout(resolve));
       if (run !== mine) return;
     }
-    show(search.state.get().found);
+    sweep();
     publish({ filtering: false });
   }
 
-  feed.onAdded(added);
+  onAdded(added);
   const leave = [
-    feed.state.subscribe(() => {
-      dropMissing();
+    feedState.subscribe(() => {
+      if (book.entries.length === expected) return;
+      sweep();
       publish();
     }),
     search.state.subscribe(() => {
-      if (search.state.get().found.length > 0) show(search.state.get().found);
+      take(search.state.get().found.toSorted((a, b) => a.seq - b.seq));
+      sweep();
       publish();
     }),
   ];
   return {
     state,
     filter(next) {
-      filter = isEmpty(next) ? undefined : next;
-      matches = filter === undefined ? () => true : matcher(filter);
+      if (equals(next, filter)) return;
+      filter = next;
+      matches = matcher(next);
+      search.stop();
       void rebuild();
     },
     pause(paused) {
-      if (!paused) show(held);
+      if (paused === state.get().paused) return;
+      frozen = paused ? (book.entries.at(-1)?.seq ?? 0) : Infinity;
+      insertBySeq(rows, held);
       held = [];
       publish({ paused });
     },

@@ -2,17 +2,21 @@ import { h, type ComponentChild } from 'preact';
 import { el } from '../el.ts';
 import type { Inspector, Open } from '../state/inspector.ts';
 import { InspectorContext, useInspector, useStore } from './context.ts';
-import { DetailPane } from './detail/detail-pane.ts';
+import { EntryPane } from './detail/entry-pane.ts';
 import { Dialogs } from './dialogs/dialogs.ts';
+import { useKeys } from './keys.ts';
 import { ListPane } from './list/list-pane.ts';
 import { Notices } from './notices.ts';
+import { SharedPage } from './shared/shared-page.ts';
 import { Gone } from './start/gone.ts';
 import { Header } from './start/header.ts';
 import { SignIn } from './start/sign-in.ts';
 import { StartPage } from './start/start-page.ts';
+import { useTitle } from './title.ts';
 
 export function App({ inspector }: { inspector: Inspector }): ComponentChild {
-  return h(InspectorContext.Provider, { value: inspector }, h(Page, null));
+  const page = inspector.access === 'reader' ? SharedPage : Page;
+  return h(InspectorContext.Provider, { value: inspector }, h(page, null));
 }
 
 function Page(): ComponentChild {
@@ -20,19 +24,21 @@ function Page(): ComponentChild {
   const signedIn = useStore(session, ({ token }) => token !== undefined);
   const opened = useStore(open);
   const request = useStore(address, (now) => now.request);
+  useTitle();
+  useKeys();
   if (!signedIn) return h(SignIn, null);
   return el(
     'div',
     { class: 'page', 'data-detail': request === undefined ? undefined : 'open' },
     h(Header, null),
-    opened === undefined ? h(StartPage, null) : h(Panes, { open: opened, request, key: opened.feed.endpointId }),
+    opened === undefined ? h(StartPage, null) : h(Panes, { open: opened, key: opened.feed.endpointId }),
     h(Dialogs, null),
     h(Notices, null),
   );
 }
 
-function Panes({ open, request }: { open: Open; request: string | undefined }): ComponentChild {
+function Panes({ open }: { open: Open }): ComponentChild {
   const isGone = useStore(open.feed.state, ({ list }) => list === 'gone');
   if (isGone) return h(Gone, { endpointId: open.feed.endpointId });
-  return el('main', { class: 'panes' }, h(ListPane, { open }), request !== undefined && h(DetailPane, { id: request }));
+  return el('main', { class: 'panes' }, h(ListPane, { open }), h(EntryPane, null));
 }

@@ -21,6 +21,8 @@ export interface OpenOptions extends BrowserContextOptions {
   path?: string;
   /** Of the owner by default; null = not signed in. */
   token?: string | null;
+  /** Called with the tab before it loads anything. */
+  prepare?: (page: Page) => Promise<void>;
 }
 
 export interface PageTests {
@@ -33,6 +35,8 @@ export interface PageTests {
   owner: Client;
   startApi(extra?: Record<string, string>): Promise<void>;
   stopApi(): Promise<void>;
+  startWorker(): Promise<void>;
+  stopWorker(): Promise<void>;
   /** Sends a webhook to an endpoint and expects a receipt. */
   capture(key: string, options?: Parameters<typeof send>[1]): Promise<Receipt>;
   /** A tab in a context of its own, closed after the test. */
@@ -55,7 +59,6 @@ export function usePage(begin: (tests: PageTests) => Promise<void> | void, extra
     environment = await openEnvironment();
     // Chromium's own sandbox does not start for root, nor in most containers.
     browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
-    await environment.startWorker(extra);
     await begin(await startTests(environment, browser, complaints, extra));
   });
   afterEach(() => {
@@ -78,6 +81,7 @@ async function startTests(
   const url = `http://127.0.0.1:${port}`;
   const token = mintToken('ann');
   let api: { stop(): Promise<void> } | undefined;
+  let worker: { stop(): Promise<void> } | undefined;
   const tests: PageTests = {
     environment,
     browser,
@@ -90,12 +94,19 @@ async function startTests(
     async stopApi() {
       await api?.stop();
     },
+    async startWorker() {
+      worker = await environment.startWorker(extra);
+    },
+    async stopWorker() {
+      await worker?.stop();
+    },
     capture: (key, options) => captureOne(url, key, options),
-    async open({ path = '/', token: own = token, ...options } = {}) {
+    async open({ path = '/', token: own = token, prepare, ...options } = {}) {
       const context = closing(await browser.newContext({ viewport: DESKTOP, ...options }), (open) => open.close());
       collectComplaints(context, complaints);
       const page = await context.newPage();
       page.setDefaultTimeout(TIMEOUT_MS);
+      await prepare?.(page);
       if (own !== null) {
         await page.goto(`${url}/#token=${own}`);
         await page.waitForURL((address) => !address.hash.includes('token='));
@@ -109,6 +120,7 @@ async function startTests(
       complaints.splice(0, complaints.length, ...others);
     },
   };
+  await tests.startWorker();
   await tests.startApi();
   return tests;
 }

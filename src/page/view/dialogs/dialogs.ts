@@ -7,7 +7,12 @@ import { useInspector, useStore } from '../context.ts';
 const LOADERS: { [N in Dialog['name']]?: () => Promise<FunctionComponent<Extract<Dialog, { name: N }>>> } = {
   create: async () => (await import('./create-endpoint.ts')).CreateEndpoint,
   'delete-endpoint': async () => (await import('./delete-endpoint.ts')).DeleteEndpoint,
+  'compare-with': async () => (await import('./compare-with.ts')).CompareWith,
+  'delete-entries': async () => (await import('./delete-entries.ts')).DeleteEntries,
   help: async () => (await import('./help.ts')).Help,
+  response: async () => (await import('./response.ts')).ResponseEditor,
+  shares: async () => (await import('./shares.ts')).Shares,
+  export: async () => (await import('./export.ts')).Export,
 };
 
 export function Dialogs(): ComponentChild {
@@ -16,10 +21,17 @@ export function Dialogs(): ComponentChild {
 }
 
 function Loaded({ dialog }: { dialog: Dialog }): ComponentChild {
+  const inspector = useInspector();
   const [view, setView] = useState<{ view: FunctionComponent<Dialog> }>();
   useEffect(() => {
     const load = LOADERS[dialog.name] as (() => Promise<FunctionComponent<Dialog>>) | undefined;
-    void load?.().then((loaded) => setView({ view: loaded }));
+    load?.().then(
+      (loaded) => setView({ view: loaded }),
+      () => {
+        inspector.dialog.set(undefined);
+        inspector.say('Hookbay is unreachable: this part of the page could not be loaded');
+      },
+    );
   }, []);
   return view === undefined ? null : h(view.view, dialog);
 }

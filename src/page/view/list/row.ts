@@ -1,29 +1,64 @@
-import type { ComponentChild } from 'preact';
+import { h, type ComponentChild } from 'preact';
+import { dayKey, formatDateTime, formatTime, relativeTime, type Zone } from '../../content/time.ts';
+import { formatSize } from '../../content/size.ts';
 import { el } from '../../el.ts';
 import { pathBehindKey, type Entry } from '../../model/entry.ts';
+import { Visible } from '../visible.ts';
+import { summaryOf } from './summary.ts';
 
 interface RowProps {
   entry: Entry;
+  isOpen: boolean;
   isSelected: boolean;
   /** From 1. */
   position: number;
-  onOpen: () => void;
+  count: number;
+  zone: Zone;
+  /** The day whose entries need no date. */
+  today: string;
 }
 
-export function Row({ entry, isSelected, position, onOpen }: RowProps): ComponentChild {
+/** Longer ones are cut on the screen anyway. */
+const MAX_PATH = 300;
+
+export function Row({ entry, isOpen, isSelected, position, count, zone, today }: RowProps): ComponentChild {
+  const { provider, event } = summaryOf(entry);
+  const day = dayKey(entry.created_at, zone);
   return el(
     'div',
     {
       class: 'row',
       role: 'option',
-      id: `row-${entry.id}`,
+      id: rowId(entry.id),
+      'data-open': isOpen ? 'true' : undefined,
       'aria-selected': isSelected ? 'true' : 'false',
       'aria-posinset': position,
-      onClick: onOpen,
+      'aria-setsize': count,
     },
-    el('span', { class: 'method' }, entry.method),
-    el('span', { class: 'path' }, pathBehindKey(entry.path)),
-    el('span', { class: 'size' }, String(entry.size)),
-    el('span', { class: 'time' }, entry.created_at.slice(11, 23)),
+    el('span', { class: 'method', 'data-method': entry.method }, entry.method),
+    el('span', { class: 'event' }, event !== undefined && h(Visible, { text: event })),
+    el('span', { class: 'path' }, h(Visible, { text: pathBehindKey(entry.path).slice(0, MAX_PATH) })),
+    el('span', { class: 'provider' }, provider),
+    el(
+      'span',
+      { class: 'size' },
+      entry.body_truncated === true && el('span', { class: 'cut', title: 'The body is not wholly loaded' }, 'cut '),
+      formatSize(entry.size),
+    ),
+    el(
+      'span',
+      // The age is told when somebody looks, because it changes.
+      { class: 'time', onMouseEnter: ({ currentTarget }) => (currentTarget.title = ageOf(entry, zone)) },
+      day !== today && el('span', { class: 'day' }, `${day} `),
+      formatTime(entry.created_at, zone),
+    ),
   );
+}
+
+export function rowId(id: string): string {
+  return `row-${id}`;
+}
+
+function ageOf({ created_at }: Entry, zone: Zone): string {
+  return `${formatDateTime(created_at, zone)}, ${relativeTime(created_at, Date.now())}`;
 }

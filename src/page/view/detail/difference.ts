@@ -1,0 +1,98 @@
+import { h, type ComponentChild } from 'preact';
+import { useMemo } from 'preact/hooks';
+import type { LogEntry } from '../../../domain/answers.ts';
+import { compareEntries, MAX_CHANGES, type Change, type Section } from '../../content/diff.ts';
+import { formatDateTime, type Zone } from '../../content/time.ts';
+import { el } from '../../el.ts';
+import { pathBehindKey } from '../../model/entry.ts';
+import { useInspector, useStore } from '../context.ts';
+import { Visible } from '../visible.ts';
+import { BodyDifferenceView } from './body-difference.ts';
+
+const NAMES: Record<Section['title'], string> = {
+  Request: 'method and path',
+  Query: 'query',
+  Headers: 'headers',
+};
+
+/** What differs between two entries: by sign, by colour, and in words where nothing does. */
+export function DifferenceView({ older, newer }: { older: LogEntry; newer: LogEntry }): ComponentChild {
+  const zone = useStore(useInspector().preferences.zone);
+  const { identical, sections, body } = useMemo(() => compareEntries(older, newer), [older, newer]);
+  const same = [
+    ...sections.filter(({ changes }) => changes.length === 0).map(({ title }) => NAMES[title]),
+    ...(body.identical ? ['body'] : []),
+  ];
+  return el(
+    'div',
+    { class: 'difference', tabIndex: 0, role: 'group', 'aria-label': 'Differences' },
+    el('dl', { class: 'compared' }, entryLine('−', 'removed', older, zone), entryLine('+', 'added', newer, zone)),
+    identical
+      ? el('p', { class: 'compare-same', role: 'status' }, 'Identical: method, path, query, headers and body.')
+      : same.length > 0 && el('p', { class: 'compare-same', role: 'status' }, `The same: ${same.join(', ')}.`),
+    sections
+      .filter(({ changes }) => changes.length > 0)
+      .map((section) => h(SectionView, { section, key: section.title })),
+    (!body.identical || body.note !== undefined) && h(BodyDifferenceView, { body }),
+  );
+}
+
+function entryLine(
+  sign: string,
+  kind: string,
+  { method, path, created_at: time, id }: LogEntry,
+  zone: Zone,
+): ComponentChild {
+  return [
+    el('dt', { class: kind }, sign),
+    el(
+      'dd',
+      null,
+      el('span', { class: 'method' }, h(Visible, { text: method })),
+      ' ',
+      h(Visible, { text: pathBehindKey(path) }),
+      el('time', { dateTime: time, title: id }, formatDateTime(time, zone)),
+    ),
+  ];
+}
+
+function SectionView({ section: { title, changes } }: { section: Section }): ComponentChild {
+  return el(
+    'section',
+    null,
+    el('h3', null, title),
+    el(
+      'table',
+      { class: 'changes' },
+      el(
+        'tbody',
+        null,
+        changes.map((change) => changeRow(change)),
+      ),
+    ),
+    changes.length === MAX_CHANGES && el('p', { class: 'compare-note' }, `The first ${MAX_CHANGES} are shown.`),
+  );
+}
+
+function changeRow({ name, a, b }: Change): ComponentChild {
+  return el(
+    'tr',
+    { key: name },
+    el('th', { scope: 'row' }, h(Visible, { text: name })),
+    el(
+      'td',
+      null,
+      a.map((value) => valueLine('removed', value)),
+      b.map((value) => valueLine('added', value)),
+    ),
+  );
+}
+
+function valueLine(kind: 'removed' | 'added', text: string): ComponentChild {
+  return el(
+    kind === 'added' ? 'ins' : 'del',
+    { class: kind },
+    el('span', { class: 'sign' }, kind === 'added' ? '+' : '−'),
+    text === '' ? el('i', null, 'empty') : h(Visible, { text }),
+  );
+}

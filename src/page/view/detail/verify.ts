@@ -1,0 +1,110 @@
+import { h, type ComponentChild } from 'preact';
+import { useState } from 'preact/hooks';
+import type { LogEntry } from '../../../domain/answers.ts';
+import { recognise } from '../../content/provider.ts';
+import { captureDelay, signedAt } from '../../content/signed-at.ts';
+import type { Verdict } from '../../content/standard-webhooks.ts';
+import { el } from '../../el.ts';
+import { messageOf } from '../../state/api.ts';
+import { VERIFIED, verify, verifyProblem, type VerifiedProvider } from '../../state/verification.ts';
+import { useInspector } from '../context.ts';
+import { Visible } from '../visible.ts';
+
+type Outcome = { provider: VerifiedProvider; verdict: Verdict } | { error: string } | 'checking' | undefined;
+
+/** Checks the signature of an entry. The secret stays in memory: in no storage, address or log. */
+export function Verify({ entry }: { entry: LogEntry }): ComponentChild {
+  const { api, secrets } = useInspector();
+  const [provider, setProvider] = useState<VerifiedProvider>(() => recognise(entry)?.provider ?? 'github');
+  const [, draw] = useState(0);
+  const [outcome, setOutcome] = useState<Outcome>();
+  const key = `${entry.endpoint_id} ${provider}`;
+  const secret = secrets.get(key) ?? '';
+  const problem = verifyProblem(provider);
+  const check = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    setOutcome('checking');
+    try {
+      setOutcome({ provider, verdict: await verify(api, entry, provider, secret) });
+    } catch (error) {
+      setOutcome({ error: messageOf(error) });
+    }
+  };
+  return el(
+    'form',
+    {
+      class: 'verify',
+      'aria-label': 'Check the signature',
+      autocomplete: 'off',
+      onSubmit: (event) => void check(event),
+    },
+    h(ProviderChoice, {
+      provider,
+      onChoose: (chosen) => {
+        setProvider(chosen);
+        setOutcome(undefined);
+      },
+    }),
+    el(
+      'label',
+      null,
+      'Secret',
+      el('input', {
+        type: 'password',
+        autocomplete: 'off',
+        spellcheck: false,
+        autofocus: true,
+        value: secret,
+        onInput: (event) => {
+          secrets.set(key, event.currentTarget.value);
+          draw((count) => count + 1);
+        },
+      }),
+    ),
+    el('button', { type: 'submit', class: 'primary', disabled: secret === '' || problem !== undefined }, 'Check'),
+    problem !== undefined && el('p', { class: 'verify-note' }, problem),
+    el('div', { class: 'verify-outcome', role: 'status' }, h(OutcomeView, { entry, outcome })),
+  );
+}
+
+function ProviderChoice({
+  provider,
+  onChoose,
+}: {
+  provider: VerifiedProvider;
+  onChoose: (provider: VerifiedProvider) => void;
+}): ComponentChild {
+  const names = Object.entries(VERIFIED) as [VerifiedProvider, string][];
+  return el(
+    'label',
+    null,
+    'Signed by',
+    el(
+      'select',
+      { value: provider, onChange: (event) => onChoose(event.currentTarget.value as VerifiedProvider) },
+      ...names.map(([value, name]) => el('option', { value, key: value }, name)),
+    ),
+  );
+}
+
+function OutcomeView({ entry, outcome }: { entry: LogEntry; outcome: Outcome }): ComponentChild {
+  if (outcome === undefined) return null;
+  if (outcome === 'checking') return 'Checking …';
+  if ('error' in outcome) return el('p', { class: 'error' }, outcome.error);
+  const { valid, expected, actual, details } = outcome.verdict;
+  const signed = signedAt(entry, outcome.provider);
+  return [
+    el('p', { class: valid ? 'verdict valid' : 'verdict invalid' }, valid ? '✓ Valid' : `✗ Not valid`),
+    details !== undefined && el('p', null, h(Visible, { text: details })),
+    signed !== undefined &&
+      el('p', { class: 'verify-note' }, `Captured ${captureDelay(signed, entry.created_at)} it was signed.`),
+    el(
+      'dl',
+      { class: 'signatures' },
+      el('dt', null, 'Expected'),
+      el('dd', null, expected === '' ? '–' : h(Visible, { text: expected })),
+      el('dt', null, 'Sent'),
+      el('dd', null, actual === '' ? 'none' : h(Visible, { text: actual })),
+    ),
+  ];
+}
