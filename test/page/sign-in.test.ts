@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { client, mintToken } from '../support/client.ts';
 import { closing } from '../support/environment.ts';
 import { describePage, usePage, type PageTests } from './support/page.ts';
+import { untilLive } from './support/until-live.ts';
 
 /** A slow answer, for what may happen meanwhile. */
 const SLOW_MS = 1_000;
@@ -41,7 +42,7 @@ describePage('signing in', () => {
     page.on('request', (request) => asked.push(request.url()));
     page.on('websocket', (socket) => asked.push(socket.url()));
     await page.goto(`${tests.url}/#token=${token}`);
-    await page.getByText('Live', { exact: true }).waitFor();
+    await untilLive(page);
     await page.getByRole('option').first().click();
     await page.waitForURL((url) => url.hash.includes('/r/'));
     expect(page.url()).toContain(`#/e/${id}/r/`);
@@ -117,13 +118,13 @@ describePage('signing in', () => {
     const brief = mintToken('shift', { plan: 'pro' }, { expiresIn: '8s' });
     const path = `/#/e/${id}/r/${requests[0]}`;
     const page = await tests.open({ token: brief, path });
-    await page.getByText('Live', { exact: true }).waitFor();
+    await untilLive(page);
     await page.getByRole('alert').waitFor();
     expect(await page.getByRole('alert').textContent()).toMatch(/token/i);
     expect(page.url()).toBe(`${tests.url}${path}`);
     await signIn(page, mintToken('shift'));
     await page.getByRole('option', { selected: true }).waitFor();
-    await page.getByText('Live', { exact: true }).waitFor();
+    await untilLive(page);
     expect(page.url()).toBe(`${tests.url}${path}`);
   });
 
