@@ -376,7 +376,7 @@ describe('the end of a link [Share link: end]', () => {
   });
 });
 
-test('without the page the address of links is a text that tells how to use them, without script or token', async () => {
+test('without the page the address of links is a text that tells how to use them, without script or token [`/s`]', async () => {
   const without = await environment.startApi({ PAGE: 'false' });
   const { status, headers, bytes } = await send(`${without.url}/s`);
   expect(status).toBe(200);
@@ -397,7 +397,7 @@ test('without the page the address of links is a text that tells how to use them
   await without.stop();
 });
 
-test('with the page it is the page: the same HTML under the same policy, whatever its nonce', async () => {
+test('with the page it is the page: the same HTML under the same policy, whatever its nonce [`/s`]', async () => {
   const nonce = /'nonce-([^']+)'/;
   const withoutNonce = ({ body, headers: { 'content-security-policy': policy, ...headers } }: Answer<string>) => {
     const [, own = ''] = nonce.exec(policy as string) ?? [];

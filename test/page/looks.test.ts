@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
+import { shareEndpoint } from '../support/shares.ts';
 import { axeFaults, shoot, sidewaysFaults, smallTargets } from './support/looks.ts';
 import { describePage, PHONE, usePage, type PageTests } from './support/page.ts';
 
@@ -88,7 +89,13 @@ const SCREENS: Record<string, { path: () => string; visit?: Visit }> = {
   query: { path, visit: tab('Query') },
   raw: { path, visit: tab('Raw') },
   verify: { path, visit: entryAction('Verify') },
-  compare: { path, visit: entryAction('Compare') },
+  compare: {
+    path,
+    async visit(page) {
+      await entryAction('Compare')(page);
+      await page.getByRole('heading', { name: 'Headers' }).waitFor();
+    },
+  },
   help: { path, visit: menuItem('Keyboard help') },
   create: { path, visit: menuItem('New endpoint') },
   response: { path, visit: menuItem('Custom response') },
@@ -133,7 +140,7 @@ async function visitAll(page: Page, look: (screen: string) => Promise<string[]>)
     if (visit === undefined) await page.getByRole('searchbox').first().waitFor();
     else await visit(page);
     await page.getByText('Loading …').waitFor({ state: 'hidden' });
-    found.push(...(await look(name)).map((fault) => `${name}: ${fault}`));
+    found.push(...(await look(name)));
   }
   return found;
 }
@@ -143,22 +150,24 @@ describePage('looks', () => {
     '38 39 $name: axe finds nothing, and nothing is too wide or too small',
     async ({ name, ...options }) => {
       const page = await tests.open(options);
-      const look = async (screen: string): Promise<string[]> => {
-        await shoot(page, `${screen}-${name}`);
-        return [
-          ...(await axeFaults(page)),
-          ...(await sidewaysFaults(page)),
-          ...(options.hasTouch ? await smallTargets(page) : []),
+      const look = async (at: Page, screen: string): Promise<string[]> => {
+        await shoot(at, `${screen}-${name}`);
+        const faults = [
+          ...(await axeFaults(at)),
+          ...(await sidewaysFaults(at)),
+          ...(options.hasTouch ? await smallTargets(at) : []),
         ];
+        return faults.map((fault) => `${screen}: ${fault}`);
       };
-      const found = await visitAll(page, look);
+      const found = await visitAll(page, (screen) => look(page, screen));
       // No custom response is 404 in the API's words.
       await tests.expectComplaint(/404/);
       const out = await tests.open({ ...options, token: null });
       await out.getByRole('textbox', { name: 'Token' }).waitFor();
-      await shoot(out, `sign-in-${name}`);
-      found.push(...(await axeFaults(out)).map((fault) => `sign-in: ${fault}`));
-      if (options.hasTouch) found.push(...(await smallTargets(out)).map((fault) => `sign-in: ${fault}`));
+      found.push(...(await look(out, 'sign-in')));
+      await out.goto((await shareEndpoint(tests.owner, endpoint)).body.url);
+      await openEntry(out);
+      found.push(...(await look(out, 'shared')));
       expect(found).toEqual([]);
     },
   );

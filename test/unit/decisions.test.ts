@@ -84,6 +84,7 @@ const ROWS = [
   'Export: curl',
   'Wait',
   'Event stream',
+  '`/s`',
   '`bodyBytes`',
   'Subscription: `bodyBytes`',
   'Activity',

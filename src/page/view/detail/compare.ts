@@ -37,6 +37,7 @@ export function ComparePane({ id, other }: { id: string; other: string }): Compo
         { type: 'button', class: 'quiet', onClick: () => go({ compare: undefined }) },
         '← Back to the request',
       ),
+      el('h2', null, 'Comparison'),
       el('button', { type: 'button', onClick: () => dialog.set({ name: 'compare-with', id }) }, 'Choose another …'),
     ),
     pair === undefined && el('p', { class: 'compare-note' }, 'Loading …'),
