@@ -26,6 +26,6 @@ export function Arrivals({ shown }: { shown: Shown }): ComponentChild {
   return el(
     'p',
     { class: 'off-screen', 'aria-live': 'polite', 'data-live': 'arrivals' },
-    text !== '' && el('span', { key: at }, text),
+    el('span', { key: at }, text),
   );
 }
