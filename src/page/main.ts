@@ -1,5 +1,5 @@
 import { h, render } from 'preact';
-import { readSettings } from './settings.ts';
+import { readSettings } from './state/settings.ts';
 import { createInspector } from './state/inspector.ts';
 import { App } from './view/app.ts';
 

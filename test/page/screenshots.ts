@@ -7,7 +7,7 @@ import { createHmac } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chromium, type BrowserContextOptions, type Page } from 'playwright-core';
+import { chromium, type Page } from 'playwright-core';
 import { freePort } from '../../src/local/private-server.ts';
 import { say, step } from '../../src/local/progress.ts';
 import { findOrInstallBrowser } from '../../src/local/programs.ts';
@@ -36,21 +36,23 @@ const { id: empty } = (await owner.create({ alias: 'billing' })).body;
 const { id: orders } = (await owner.create({ alias: 'orders', permanent: true })).body;
 const sent = await step('Sending deliveries', sendDeliveries);
 
-await picture('list', `#/e/${orders}/r/${sent['push']}`, WIDE);
-await picture('dark', `#/e/${orders}/r/${sent['paid']}`, { ...WIDE, dark: true }, async (page) => {
-  await page.getByRole('tab', { name: /Headers/ }).click();
+await picture('list', `#/e/${orders}/r/${sent['push']}`, WIDE, async (page) => {
+  await page.getByRole('button', { name: 'Verify' }).click();
+  await page.getByLabel('Secret', { exact: true }).fill(SECRET);
+  await page.getByRole('button', { name: 'Check', exact: true }).click();
+  await page.getByText('Valid').first().waitFor();
 });
+await picture('compare', `#/e/${orders}/r/${sent['paid']}?with=${sent['created']}`, { ...WIDE, dark: true });
 await picture('first-visit', `#/e/${empty}`, WIDE);
-await picture('compare', `#/e/${orders}/r/${sent['paid']}?with=${sent['created']}`, WIDE);
-await picture('phone-list', `#/e/${orders}`, PHONE);
 await picture('phone', `#/e/${orders}/r/${sent['push']}`, { ...PHONE, dark: true });
+await picture('phone-list', `#/e/${orders}`, PHONE);
 
 await browser.close();
 await environment.close();
 await servers.stop();
 rmSync(dataDir, { recursive: true, force: true });
 
-interface Look extends Pick<BrowserContextOptions, never> {
+interface Look {
   width: number;
   height: number;
   dark?: boolean;

@@ -105,7 +105,8 @@ describe('src/page', () => {
     const wrong: string[] = [];
     for (const file of pageFiles) {
       const text = readFileSync(file, 'utf8');
-      for (const [, how = '', name = ''] of text.matchAll(/^(import type|import|export)\b[^;']*?'([^']+)';$/gm)) {
+      const imports = /^(import type|import|export)\b(?:[^;'=]*\bfrom)? '([^']+)';$/gm;
+      for (const [, how = '', name = ''] of text.matchAll(imports)) {
         const target = normalize(join(dirname(file), name));
         const own = name.startsWith('.') && target.startsWith('src/page/') && !target.includes('src/api');
         const library = LIBRARIES[pageRoomOf(file)]?.includes(name) === true;

@@ -1,5 +1,6 @@
 import { isEmpty, NO_FILTER, searchProblem } from '../model/filter.ts';
-import type { Inspector, Open } from './inspector.ts';
+import type { Inspector } from './inspector.ts';
+import type { Open } from './opening.ts';
 
 /** Whether the whole endpoint may have matches that are not in the list. */
 export function misses({ feed, search, shown }: Open): boolean {

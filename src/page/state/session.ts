@@ -1,4 +1,4 @@
-import type { Access } from '../settings.ts';
+import type { Access } from './settings.ts';
 import { createStore, type Store } from './store.ts';
 
 /** Who is signed in, in this tab alone. */

@@ -1,6 +1,7 @@
 import { h, type ComponentChild } from 'preact';
 import { el } from '../el.ts';
-import type { Inspector, Open } from '../state/inspector.ts';
+import type { Inspector } from '../state/inspector.ts';
+import type { Open } from '../state/opening.ts';
 import { InspectorContext, useInspector, useStore } from './context.ts';
 import { EntryPane } from './detail/entry-pane.ts';
 import { Dialogs } from './dialogs/dialogs.ts';

@@ -1,7 +1,7 @@
 import { h, type ComponentChild } from 'preact';
 import { el } from '../../el.ts';
 import { fieldOf, type HeaderRow, type ResponseField, type ResponseForm } from '../../model/response-form.ts';
-import type { Settings } from '../../settings.ts';
+import type { Settings } from '../../state/settings.ts';
 import { Field } from './field.ts';
 
 interface FieldsProps {

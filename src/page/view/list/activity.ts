@@ -4,7 +4,7 @@ import { formatCount } from '../../content/size.ts';
 import { formatTime, type Zone } from '../../content/time.ts';
 import { el } from '../../el.ts';
 import { MINUTE_MS, type Activity } from '../../model/activity.ts';
-import type { Open } from '../../state/inspector.ts';
+import type { Open } from '../../state/opening.ts';
 import { useInspector, useStore } from '../context.ts';
 
 const REFRESH_MS = 15_000;

@@ -2,7 +2,7 @@ import { h, type ComponentChild } from 'preact';
 import { formatCount } from '../../content/size.ts';
 import { el } from '../../el.ts';
 import { clearFilter, misses } from '../../state/filtering.ts';
-import type { Open } from '../../state/inspector.ts';
+import type { Open } from '../../state/opening.ts';
 import { useInspector, useStore } from '../context.ts';
 import { SearchButton } from './list-status.ts';
 

@@ -4,7 +4,7 @@ import { formatCount } from '../../content/size.ts';
 import { el } from '../../el.ts';
 import { MAX_TEXT, type Filter } from '../../model/filter.ts';
 import { startSearch } from '../../state/filtering.ts';
-import type { Open } from '../../state/inspector.ts';
+import type { Open } from '../../state/opening.ts';
 import { useInspector, useStore } from '../context.ts';
 import { Chips } from './chips.ts';
 import { MethodMenu, TypeMenu } from './filter-menus.ts';

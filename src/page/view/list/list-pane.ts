@@ -1,7 +1,7 @@
 import { h, type ComponentChild } from 'preact';
 import { el } from '../../el.ts';
 import { isEmpty } from '../../model/filter.ts';
-import type { Open } from '../../state/inspector.ts';
+import type { Open } from '../../state/opening.ts';
 import { useInspector, useStore } from '../context.ts';
 import { NothingShared } from '../shared/nothing-shared.ts';
 import { FirstVisit } from '../start/first-visit.ts';

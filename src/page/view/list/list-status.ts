@@ -3,7 +3,7 @@ import { formatCount } from '../../content/size.ts';
 import { el } from '../../el.ts';
 import { isEmpty, searchProblem } from '../../model/filter.ts';
 import { clearFilter, misses, startSearch } from '../../state/filtering.ts';
-import type { Open } from '../../state/inspector.ts';
+import type { Open } from '../../state/opening.ts';
 import { MAX_FOUND } from '../../state/search.ts';
 import { useInspector, useStore } from '../context.ts';
 import { useMedia } from '../media.ts';

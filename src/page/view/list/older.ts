@@ -1,7 +1,7 @@
 import type { ComponentChild } from 'preact';
 import { formatCount } from '../../content/size.ts';
 import { el } from '../../el.ts';
-import type { Open } from '../../state/inspector.ts';
+import type { Open } from '../../state/opening.ts';
 import { useStore } from '../context.ts';
 
 /** What is below the last row. */
