@@ -47,13 +47,13 @@ async function fill(endpoint: string, count: number): Promise<void> {
   await knex('endpoints').where('id', idToBytes(endpoint)).update({ request_count: count, stored_count: count });
 }
 
-/** Holds the second batch of a deletion until it is let go. */
-async function holdSecond(page: Page): Promise<() => Promise<void>> {
+/** Holds the second request of its kind until it is let go. */
+async function holdSecond(page: Page, url: string | RegExp): Promise<() => Promise<void>> {
   const { promise, resolve } = Promise.withResolvers<Route>();
-  let batches = 0;
-  await page.route('**/api/requests', (route) => {
-    batches += 1;
-    if (batches === 2) resolve(route);
+  let count = 0;
+  await page.route(url, (route) => {
+    count += 1;
+    if (count === 2) resolve(route);
     else void route.continue();
   });
   return async () => (await promise).continue();
@@ -61,23 +61,24 @@ async function holdSecond(page: Page): Promise<() => Promise<void>> {
 
 describePage('deleting', () => {
   test('30 one, by its button: asks with the number, opens the row below, and gives the list the focus', async () => {
-    const { endpoint, ids } = await withCaptures(3);
-    const page = await tests.open({ path: `/#/e/${endpoint}/r/${ids[1]}` });
-    await expect.poll(() => rowsOf(page).count()).toBe(3);
+    const { endpoint, ids } = await withCaptures(4);
+    const page = await tests.open({ path: `/#/e/${endpoint}/r/${ids[2]}` });
+    await expect.poll(() => rowsOf(page).count()).toBe(4);
     const button = page.getByRole('group', { name: 'Actions' }).getByRole('button', { name: 'Delete' });
     await button.click();
     await dialogOf(page).getByText('Delete 1 request? This cannot be undone.').waitFor();
+    await dialogOf(page).getByText('POST /3').waitFor();
     await dialogOf(page).getByRole('button', { name: 'Cancel' }).click();
     await dialogOf(page).waitFor({ state: 'detached' });
-    expect(await stored(endpoint)).toBe(3);
+    expect(await stored(endpoint)).toBe(4);
 
     await button.click();
     await dialogOf(page).getByRole('button', { name: 'Delete 1 request' }).click();
     await said(page, '1 request deleted');
-    await expect.poll(() => rowsOf(page).count()).toBe(2);
-    await expect.poll(() => page.url()).toContain(`/r/${ids[0]}`);
+    await expect.poll(() => rowsOf(page).count()).toBe(3);
+    await expect.poll(() => page.url()).toContain(`/r/${ids[1]}`);
     await expect.poll(() => listOf(page).evaluate((list) => list === document.activeElement)).toBe(true);
-    expect((await tests.owner.entry(ids[1] as string)).status).toBe(404);
+    expect((await tests.owner.entry(ids[2] as string)).status).toBe(404);
   });
 
   test('30 a range by keyboard alone', async () => {
@@ -100,7 +101,10 @@ describePage('deleting', () => {
     const endpoint = await newEndpoint();
     await fill(endpoint, 700);
     const page = await tests.open({ path: `/#/e/${endpoint}?path=%2Fdrop` });
+    const letGo = await holdSecond(page, /bodyBytes=0/);
     await page.getByRole('button', { name: 'Delete all that match' }).click();
+    await dialogOf(page).getByText('At least 200 requests that match the filter. Counting').waitFor();
+    await letGo();
     await dialogOf(page).getByText('Delete 350 requests that match the filter?').waitFor();
     const { id: late } = await tests.capture(`${endpoint}/drop`);
     await dialogOf(page).getByRole('button', { name: 'Delete 350 requests' }).click();
@@ -116,7 +120,7 @@ describePage('deleting', () => {
     const endpoint = await newEndpoint();
     await fill(endpoint, 4_600);
     const page = await tests.open({ path: `/#/e/${endpoint}?path=%2Fdrop` });
-    const letGo = await holdSecond(page);
+    const letGo = await holdSecond(page, '**/api/requests');
     await page.getByRole('button', { name: 'Delete all that match' }).click();
     await dialogOf(page).getByRole('button', { name: 'Delete 2,300 requests' }).click();
     await dialogOf(page).getByText('Deleted 1,000 of 2,300').waitFor();

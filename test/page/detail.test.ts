@@ -73,10 +73,11 @@ describePage('the detail of a request', () => {
   test('22 Raw is the message as it was sent', async () => {
     const page = await tests.open();
     const id = await endpoint();
-    await openSent(tests, page, id, { path: '/a%2fb?x=%41', headers: ['X-Test', 'Yes'], body: '{"a":1}' });
+    await openSent(tests, page, id, { path: '/a%2fb?x=%41', headers: ['X-Test', 'Yes'], body: '{"a":1}\nnext' });
     await tab(page, /^Raw$/);
     await expectText(panelOf(page), `POST /h/${id}/a%2fb?x=%41 HTTP/1.1`);
-    await expectText(panelOf(page), /X-Test: Yes[^]*\{"a":1\}/);
+    await expectText(panelOf(page), /X-Test: Yes[^]*\{"a":1\}\s+next/);
+    expect(await panelOf(page).innerText()).not.toContain('\\u000d');
   });
 
   test('36 tabs move by arrow keys, and the chosen one stays with the next request', async () => {

@@ -5,6 +5,7 @@ import { findBrowser } from '../../src/local/programs.ts';
 import { client, mintToken, type Client } from '../support/client.ts';
 import { closing } from '../support/environment.ts';
 import { describePage, usePage, type PageTests } from './support/page.ts';
+import { untilLive } from './support/until-live.ts';
 
 let tests: PageTests;
 usePage((opened) => {
@@ -46,6 +47,7 @@ describePage('endpoints', () => {
     const page = await tests.open({ token: null, path: '/openapi.json' });
     await page.goto(`${tests.url}/#token=${token}`);
     await page.waitForURL(`${tests.url}/#/e/${id}`);
+    await untilLive(page);
     await page.goBack();
     expect(page.url()).toBe(`${tests.url}/openapi.json`);
   });
@@ -76,10 +78,13 @@ describePage('endpoints', () => {
     const { token, api } = user('keys');
     await api.create();
     const page = await tests.open({ token });
-    await switcher(page).waitFor();
+    await untilLive(page);
     const menu = page.getByRole('button', { name: 'Menu' });
     const focused = (): Promise<string> => page.evaluate(() => document.activeElement?.textContent ?? '');
     await menu.press('Enter');
+    await page.getByRole('menuitem', { name: 'Show times in UTC' }).press('Enter');
+    await menu.press('Enter');
+    await page.getByRole('menuitem', { name: 'Show local times' }).waitFor();
     expect(await focused()).toBe('New endpoint …');
     await page.keyboard.press('ArrowUp');
     expect(await focused()).toBe('Sign out');
@@ -90,6 +95,25 @@ describePage('endpoints', () => {
     await page.getByRole('dialog', { name: 'New endpoint' }).waitFor();
     await page.keyboard.press('Escape');
     await expect.poll(() => menu.evaluate((button) => button === document.activeElement)).toBe(true);
+  });
+
+  test('a menu stays open while the first visit appears behind it', async () => {
+    const { token, api } = user('quick');
+    await api.create();
+    const page = await tests.open({ token: null });
+    let answer = (): void => {};
+    const held = new Promise<void>((resolve) => (answer = resolve));
+    await page.route('**/requests?*', async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.goto(`${tests.url}/#token=${token}`);
+    await switcher(page).waitFor();
+    await page.getByRole('button', { name: 'Menu' }).click();
+    answer();
+    await page.getByLabel('URL of this endpoint').waitFor();
+    await untilLive(page);
+    expect(await page.getByRole('menuitem', { name: 'Sign out' }).count()).toBe(1);
   });
 
   test('an expiry within a day is said in words, and an expired endpoint stays readable', async () => {
@@ -165,7 +189,7 @@ describePage('endpoints', () => {
     const page = await browser.newPage();
     const lan = tests.url.replace('127.0.0.1', 'hookbay.lan');
     await page.goto(`${lan}/#token=${token}`);
-    await page.getByText('Live', { exact: true }).waitFor();
+    await untilLive(page);
     expect(await page.evaluate(() => 'clipboard' in navigator)).toBe(false);
     await page.getByRole('button', { name: 'Copy URL' }).click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();

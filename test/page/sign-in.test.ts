@@ -3,6 +3,10 @@ import { expect, test } from 'vitest';
 import { client, mintToken } from '../support/client.ts';
 import { closing } from '../support/environment.ts';
 import { describePage, usePage, type PageTests } from './support/page.ts';
+import { untilLive } from './support/until-live.ts';
+
+/** A slow answer, for what may happen meanwhile. */
+const SLOW_MS = 1_000;
 
 let tests: PageTests;
 usePage((opened) => {
@@ -38,7 +42,7 @@ describePage('signing in', () => {
     page.on('request', (request) => asked.push(request.url()));
     page.on('websocket', (socket) => asked.push(socket.url()));
     await page.goto(`${tests.url}/#token=${token}`);
-    await page.getByText('Live', { exact: true }).waitFor();
+    await untilLive(page);
     await page.getByRole('option').first().click();
     await page.waitForURL((url) => url.hash.includes('/r/'));
     expect(page.url()).toContain(`#/e/${id}/r/`);
@@ -77,6 +81,11 @@ describePage('signing in', () => {
   test('2 a refused token shows the reason and the form, and signing out forgets it', async () => {
     const expired = mintToken('late', { plan: 'pro' }, { expiresIn: '-1h' });
     const page = await tests.open({ token: null });
+    // The page that is left must not end the session of the one that comes.
+    await page.route(`${tests.url}/`, async (route) => {
+      await new Promise((resolve) => setTimeout(resolve, SLOW_MS));
+      await route.continue();
+    });
     await page.goto(`${tests.url}/#token=${expired}`);
     await expect.poll(() => page.getByRole('alert').textContent()).toBe('The token has expired');
     await tests.expectComplaint(/status of 401/);
@@ -109,13 +118,13 @@ describePage('signing in', () => {
     const brief = mintToken('shift', { plan: 'pro' }, { expiresIn: '8s' });
     const path = `/#/e/${id}/r/${requests[0]}`;
     const page = await tests.open({ token: brief, path });
-    await page.getByText('Live', { exact: true }).waitFor();
+    await untilLive(page);
     await page.getByRole('alert').waitFor();
     expect(await page.getByRole('alert').textContent()).toMatch(/token/i);
     expect(page.url()).toBe(`${tests.url}${path}`);
     await signIn(page, mintToken('shift'));
     await page.getByRole('option', { selected: true }).waitFor();
-    await page.getByText('Live', { exact: true }).waitFor();
+    await untilLive(page);
     expect(page.url()).toBe(`${tests.url}${path}`);
   });
 

@@ -4,6 +4,7 @@ import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { client, mintToken, type Client } from '../support/client.ts';
 import { describePage, PHONE, usePage, type PageTests } from './support/page.ts';
+import { untilLive } from './support/until-live.ts';
 
 const PLANS = { free: { permanentEndpoints: 1 }, tiny: { dailyRequests: 5 }, boundless: { dailyRequests: null } };
 
@@ -60,7 +61,7 @@ describePage('the start', () => {
     const { token, api } = user(`tester ${viewport.width}`);
     await api.create();
     const page = await tests.open({ token, viewport });
-    await page.getByText('Live', { exact: true }).waitFor();
+    await untilLive(page);
     const button = page.getByRole('button', { name: 'Send a test request' });
     const parts = [urlField(page), page.getByLabel('Command'), button, page.getByText('Waiting for the first request')];
     for (const part of parts) {
@@ -97,7 +98,7 @@ describePage('the start', () => {
       const { url, stop } = await tests.environment.startApi(extra);
       const page = await tests.open({ token: null, path: '/openapi.json' });
       await page.goto(`${url}/#token=${token}`);
-      await page.getByText('Live', { exact: true }).waitFor();
+      await untilLive(page);
       expect(await page.getByRole('button', { name: 'Send a test request' }).count()).toBe(buttons);
       const host = buttons === 1 ? 'hooks.example.com' : 'in.example.com';
       expect(await urlField(page).inputValue()).toBe(`https://${host}/h/${id}`);
@@ -157,7 +158,7 @@ describePage('the start', () => {
     const page = await tests.open({ token, path: `/#/e/${id}` });
     const meter = page.getByRole('banner');
     await meter.getByText('3 / 5 today').waitFor();
-    await page.getByText('Live', { exact: true }).waitFor();
+    await untilLive(page);
     const asked: string[] = [];
     page.on('request', (request) => asked.push(new URL(request.url()).pathname));
     await tests.capture(id, { body: 'x' });

@@ -116,7 +116,9 @@ describePage('who sent a request', () => {
       await page.getByRole('button', { name: 'Verify' }).click();
       const form = page.getByRole('form', { name: 'Check the signature' });
       expect(await form.getByLabel('Signed by').locator('option:checked').innerText()).toBe(name);
-      await form.getByLabel('Secret').fill(name === 'Standard Webhooks' ? 'whsec_d3Jvbmc=' : 'wrong');
+      const field = form.getByLabel('Secret');
+      await expect.poll(() => field.evaluate((element) => element === document.activeElement)).toBe(true);
+      await page.keyboard.type(name === 'Standard Webhooks' ? 'whsec_d3Jvbmc=' : 'wrong');
       await form.getByRole('button', { name: 'Check' }).click();
       await form.getByText('Not valid').waitFor();
       await form.getByText('does not match').waitFor();
@@ -131,6 +133,33 @@ describePage('who sent a request', () => {
       for (const where of [kept, watched.join('\n'), await page.content()]) expect(where).not.toContain(secret);
     },
   );
+
+  test('25 a body that is not wholly loaded is read for the check, and the secret stays for the next one', async () => {
+    const endpoint = await newEndpoint();
+    const { headers, secret } = PROVIDERS.at(-1) as Provider;
+    const ids: string[] = [];
+    for (const text of ['a', 'b']) {
+      const body = text.repeat(300_000);
+      ids.push((await tests.capture(endpoint, { body, headers: Object.entries(headers(body)).flat() })).id);
+      await tests.owner.entry(ids.at(-1) as string);
+    }
+    const page = await openEntry(endpoint, ids[1] as string);
+    await page.getByRole('button', { name: 'Verify' }).click();
+    const form = page.getByRole('form', { name: 'Check the signature' });
+    await form.getByLabel('Secret').fill(secret);
+    await page.keyboard.press('Enter');
+    await form.getByText('✓ Valid').waitFor();
+    await form.getByText(/Captured \d+ s (after|before) it was signed/).waitFor();
+
+    await page.getByRole('listbox', { name: 'Requests' }).getByRole('option').last().click();
+    await form.getByText('✓ Valid').waitFor({ state: 'detached' });
+    expect(await form.getByLabel('Secret').evaluate((field) => field === document.activeElement)).toBe(false);
+    await form.getByRole('button', { name: 'Check' }).click();
+    await form.getByText('✓ Valid').waitFor();
+    await page.reload();
+    await page.getByRole('button', { name: 'Verify' }).click();
+    expect(await form.getByLabel('Secret').inputValue()).toBe('');
+  });
 
   test('25 a check says what is wrong with a secret, and shows what was expected', async () => {
     const endpoint = await newEndpoint();

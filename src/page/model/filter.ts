@@ -24,8 +24,10 @@ export const MAX_HEADERS = 4;
 
 /** Longer texts are no use: the API takes as many bytes. */
 export const MAX_TEXT = 200;
+const MAX_PATH = 1_000;
 
 const METHOD = /^[A-Z-]{1,32}$/;
+const HEADER_NAME = /^[!#$%&'*+.^`|~\w-]{1,100}$/;
 
 export function equals(one: Filter, other: Filter): boolean {
   return one === other || String(formatFilter(one)) === String(formatFilter(other));
@@ -64,8 +66,12 @@ export function parseFilter(query: URLSearchParams): Filter {
       .split(',')
       .filter((name) => METHOD.test(name)),
     type: (query.get('type') ?? '').slice(0, MAX_TEXT),
-    headers: query.getAll('header').slice(0, MAX_HEADERS).map(parseHeader),
-    path: path.startsWith('/') ? path : '',
+    headers: query
+      .getAll('header')
+      .map(parseHeader)
+      .filter(([name]) => HEADER_NAME.test(name))
+      .slice(0, MAX_HEADERS),
+    path: path.startsWith('/') ? path.slice(0, MAX_PATH) : '',
     since: instantOf(query.get('since')),
     until: instantOf(query.get('until')),
   };
@@ -90,10 +96,11 @@ export function searchProblem({ q, type, headers }: Filter): string | undefined 
 export function matcher({ q, methods, type, headers, path, since, until }: Filter): (entry: Entry) => boolean {
   const hasText = q === '' ? undefined : containing(q);
   const hasType = containing(type);
+  const paths = formsOf(path);
   const wanted = headers.map(([name, text]) => [name.toLowerCase(), containing(text)] as const);
   return (entry) => {
     if (methods.length > 0 && !methods.includes(entry.method)) return false;
-    if (path !== '' && !behindKey(entry.path).startsWith(path)) return false;
+    if (path !== '' && !paths.some((start) => behindKey(entry.path).startsWith(start))) return false;
     if ((since !== '' && entry.created_at < since) || (until !== '' && entry.created_at >= until)) return false;
     if (type !== '' && !hasType(entry.content_type)) return false;
     if (!wanted.every(([name, has]) => Object.hasOwn(entry.headers, name) && has(entry.headers[name] as string)))
@@ -109,19 +116,32 @@ function contains({ path, query, headers, body, body_encoding }: Entry, has: (te
   return has(body_encoding === 'utf8' ? body : atob(body));
 }
 
-/**
- * A search that ignores case, without a copy of what it looks at. Headers, and bodies that are no text, have a character
- * for each byte, so the text is looked for in that form too.
- */
+/** A search that ignores case, without a copy of what it looks at. */
 function containing(text: string): (where: string) => boolean {
-  const forms = new Set([text, String.fromCharCode(...new TextEncoder().encode(text))]);
-  const pattern = new RegExp([...forms].map((form) => RegExp.escape(form)).join('|'), 'i');
+  const pattern = new RegExp(
+    formsOf(text)
+      .map((form) => RegExp.escape(form))
+      .join('|'),
+    'i',
+  );
   return (where) => pattern.test(where);
+}
+
+/** Paths, headers, and bodies that are no text, have a character for each byte. */
+function formsOf(text: string): string[] {
+  return [...new Set([text, String.fromCharCode(...new TextEncoder().encode(text))])];
 }
 
 function parseHeader(text: string): [string, string] {
   const colon = text.indexOf(':');
-  return colon === -1 ? [text, ''] : [text.slice(0, colon), text.slice(colon + 1)];
+  if (colon === -1) return [text, ''];
+  return [
+    text.slice(0, colon),
+    text
+      .slice(colon + 1)
+      .trimStart()
+      .slice(0, MAX_TEXT),
+  ];
 }
 
 function instantOf(text: string | null): string {

@@ -1,6 +1,6 @@
 import type { Activity as Answer } from '../../domain/answers.ts';
 import { count, readActivity, type Activity } from '../model/activity.ts';
-import type { Api } from './api.ts';
+import { ApiError, type Api } from './api.ts';
 import type { Feed } from './feed.ts';
 import { createStore, type Store } from './store.ts';
 
@@ -24,6 +24,7 @@ export function createActivities(api: Api, { endpointId, onAdded }: Pick<Feed, '
   let arrived: number[] = [];
   let asked = -Infinity;
   let changed = true;
+  let refused = false;
 
   function takeArrivals(): void {
     const instants = arrived;
@@ -41,7 +42,7 @@ export function createActivities(api: Api, { endpointId, onAdded }: Pick<Feed, '
   return {
     state,
     async refresh() {
-      if (!changed && performance.now() - asked < OLD_MS) return;
+      if (refused || (!changed && performance.now() - asked < OLD_MS)) return;
       changed = false;
       asked = performance.now();
       const query = new URLSearchParams({ minutes: String(MINUTES) });
@@ -50,9 +51,10 @@ export function createActivities(api: Api, { endpointId, onAdded }: Pick<Feed, '
         // The answer has what arrived so far.
         arrived.length = 0;
         state.set(readActivity(body));
-      } catch {
-        // The picture is no more than a help: it waits for the next time.
+      } catch (error) {
+        // The picture is no more than a help: it waits for the next time, unless it is not for this reader.
         changed = true;
+        refused = error instanceof ApiError && [403, 404].includes(error.status);
       }
     },
   };

@@ -1,5 +1,6 @@
-import { insertBySeq, type Entry } from '../model/entry.ts';
+import type { Entry } from '../model/entry.ts';
 import { equals, matcher, NO_FILTER, type Filter } from '../model/filter.ts';
+import { createRowSet } from '../model/row-set.ts';
 import type { Feed } from './feed.ts';
 import type { Search } from './search.ts';
 import { createStore, type Store } from './store.ts';
@@ -33,6 +34,9 @@ type ShownSearch = Pick<Search, 'state' | 'stop'>;
 /** A filter looks at loaded entries in slices, so that typing is never held up. */
 const SLICE_MS = 8;
 
+/** A full book drops entries with each arrival: looking for all rows each time would cost 3 ms a frame. */
+const FULL_SWEEP_MS = 500;
+
 const EMPTY: ShownState = {
   version: 0,
   rows: [],
@@ -48,34 +52,18 @@ export function createShown({ book, state: feedState, onAdded }: ShownFeed, sear
   const state = createStore(EMPTY);
   let filter = NO_FILTER;
   let matches: (entry: Entry) => boolean = () => true;
-  let rows: Entry[] = [];
-  let held: Entry[] = [];
-  /** Of rows and held entries. */
-  let ids = new Set<string>();
+  const set = createRowSet();
+  /** Entries that do not match by what is loaded of their bodies. */
   let unsure = new Set<string>();
-  /** Entries with a higher `seq` are held back. */
-  let frozen = Infinity;
   /** How many entries the book has, unless some went. */
   let expected = 0;
   let run = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
 
   function publish(change: Partial<ShownState> = {}): void {
-    const sizes = { held: held.length, unsure: unsure.size };
-    state.update((now) => ({ ...now, version: now.version + 1, rows, ...sizes, ...change }));
-  }
-
-  /** Takes entries that match into the list, each once. */
-  function take(entries: readonly Entry[]): void {
-    const fresh = entries.filter(({ id }) => !ids.has(id));
-    for (const { id } of fresh) ids.add(id);
-    insertBySeq(
-      rows,
-      fresh.filter(({ seq }) => seq <= frozen),
-    );
-    insertBySeq(
-      held,
-      fresh.filter(({ seq }) => seq > frozen),
-    );
+    const { rows, held } = set;
+    const numbers = { held: held.length, unsure: unsure.size };
+    state.update((now) => ({ ...now, version: now.version + 1, rows, ...numbers, ...change }));
   }
 
   function isWanted(entry: Entry): boolean {
@@ -87,7 +75,7 @@ export function createShown({ book, state: feedState, onAdded }: ShownFeed, sear
   function added(entries: readonly Entry[], live: boolean): void {
     expected += entries.length;
     const wanted = entries.filter(isWanted);
-    take(wanted);
+    set.take(wanted);
     publish({ arrived: state.get().arrived + (live ? wanted.length : 0) });
   }
 
@@ -95,17 +83,22 @@ export function createShown({ book, state: feedState, onAdded }: ShownFeed, sear
   function sweep(): void {
     expected = book.entries.length;
     const found = new Set(search.state.get().found.map(({ id }) => id));
-    const isThere = ({ id }: { id: string }): boolean => book.get(id) !== undefined || found.has(id);
-    rows = rows.filter(isThere);
-    held = held.filter(isThere);
-    ids = new Set([...rows, ...held].map(({ id }) => id));
-    unsure = new Set([...unsure].filter((id) => book.get(id) !== undefined));
+    set.keep((id) => book.get(id) !== undefined || found.has(id));
+    if (unsure.size > 0) unsure = new Set([...unsure].filter((id) => book.get(id) !== undefined));
+  }
+
+  function sweepNow(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    sweep();
+    publish();
   }
 
   /** Goes through all loaded entries, newest first: what was looked at is shown at once. */
   async function rebuild(): Promise<void> {
     const mine = (run += 1);
-    [rows, held, ids, unsure] = [[], [], new Set(), new Set()];
+    set.clear();
+    unsure = new Set();
     const all = [...book.entries];
     for (let to = all.length; to > 0;) {
       const end = performance.now() + SLICE_MS;
@@ -116,7 +109,7 @@ export function createShown({ book, state: feedState, onAdded }: ShownFeed, sear
         const entry = all[to] as Entry;
         if (isWanted(entry)) part.push(entry);
       }
-      take(part.toReversed());
+      set.take(part.toReversed());
       publish({ filtering: to > 0 });
       if (to > 0) await new Promise((resolve) => setTimeout(resolve));
       if (run !== mine) return;
@@ -129,13 +122,12 @@ export function createShown({ book, state: feedState, onAdded }: ShownFeed, sear
   const leave = [
     feedState.subscribe(() => {
       if (book.entries.length === expected) return;
-      sweep();
-      publish();
+      if (book.isFull()) timer ??= setTimeout(sweepNow, FULL_SWEEP_MS);
+      else sweepNow();
     }),
     search.state.subscribe(() => {
-      take(search.state.get().found.toSorted((a, b) => a.seq - b.seq));
-      sweep();
-      publish();
+      set.take(search.state.get().found.toSorted((a, b) => a.seq - b.seq));
+      sweepNow();
     }),
   ];
   return {
@@ -149,13 +141,12 @@ export function createShown({ book, state: feedState, onAdded }: ShownFeed, sear
     },
     pause(paused) {
       if (paused === state.get().paused) return;
-      frozen = paused ? (book.entries.at(-1)?.seq ?? 0) : Infinity;
-      insertBySeq(rows, held);
-      held = [];
+      set.holdBeyond(paused ? (book.entries.at(-1)?.seq ?? 0) : undefined);
       publish({ paused });
     },
     close() {
       run += 1;
+      clearTimeout(timer);
       for (const end of leave) end();
     },
   };

@@ -3,7 +3,7 @@ import { visibleParts } from '../content/visible.ts';
 import { el } from '../el.ts';
 
 /** Each mark is an element, and a sender may choose a text of nothing but hidden characters. */
-const MAX_MARKED = 40;
+const MAX_MARKED = 12;
 
 /** A text that somebody sent: nothing in it is hidden, or changes the order of what is beside it. */
 export function Visible({

@@ -1,5 +1,5 @@
 import { h, type ComponentChild } from 'preact';
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type { LogEntry } from '../../../domain/answers.ts';
 import { el } from '../../el.ts';
 import { previousLike } from '../../state/comparable.ts';
@@ -19,17 +19,23 @@ export function Actions({ entry }: { entry: LogEntry }): ComponentChild {
   const inspector = useInspector();
   const { dialog, access } = inspector;
   const [verifying, setVerifying] = useState(false);
+  // The panel stays when another entry is opened, and leaves the focus where it is then.
+  const wantsFocus = useRef(false);
+  const toggle = (): void => {
+    wantsFocus.current = !verifying;
+    setVerifying(!verifying);
+  };
+  const onShown = (field: HTMLElement): void => {
+    if (wantsFocus.current) field.focus();
+    wantsFocus.current = false;
+  };
   return [
     h(ProviderLine, { entry }),
     el(
       'div',
       { class: 'actions', role: 'group', 'aria-label': 'Actions' },
       access === 'owner' &&
-        el(
-          'button',
-          { type: 'button', 'aria-expanded': verifying ? 'true' : 'false', onClick: () => setVerifying(!verifying) },
-          'Verify',
-        ),
+        el('button', { type: 'button', 'aria-expanded': verifying ? 'true' : 'false', onClick: toggle }, 'Verify'),
       h(CopyButton, {
         text: () => copyableCurl(inspector, entry),
         label: 'Copy as curl',
@@ -44,7 +50,7 @@ export function Actions({ entry }: { entry: LogEntry }): ComponentChild {
           'Delete',
         ),
     ),
-    verifying && h(Verify, { entry, key: entry.id }),
+    verifying && h(Verify, { entry, onShown, key: entry.id }),
   ];
 }
 

@@ -38,7 +38,13 @@ export function DetailPane({ id }: { id: string }): ComponentChild {
   return el(
     'section',
     { class: 'detail-pane', 'aria-label': 'Request' },
-    el('button', { class: 'quiet back', onClick: () => go({ request: undefined }) }, 'Back'),
+    el(
+      'button',
+      { type: 'button', class: 'quiet leave', onClick: () => go({ request: undefined }) },
+      // A phone shows either the list or this.
+      el('span', { class: 'on-phone' }, 'Back'),
+      el('span', { class: 'on-wide' }, 'Close'),
+    ),
     isGone && el('p', { class: 'gone', role: 'status' }, 'This request was deleted, or is past its retention.'),
     opened?.state === 'failed' &&
       el(
@@ -91,7 +97,7 @@ function EntryView({ entry, isLoading, choices, setChoices }: EntryProps): Compo
   }[tab as 'body' | 'headers' | 'query' | 'raw'];
   return [
     h(DetailHead, { entry, note: content.kind.note }),
-    h(Actions, { entry }),
+    el('div', { class: 'detail-actions' }, h(Actions, { entry })),
     h(Tabs, {
       label: 'Parts of the request',
       tabs,

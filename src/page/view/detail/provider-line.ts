@@ -21,7 +21,7 @@ export function ProviderLine({ entry }: { entry: LogEntry }): ComponentChild {
       el(
         'span',
         { class: 'provider-delivery' },
-        'delivery ',
+        'delivery',
         el('code', null, h(Visible, { text: id })),
         h(CopyButton, { text: id, label: 'Copy id', what: 'The delivery id' }),
       ),

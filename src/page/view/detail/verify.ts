@@ -1,5 +1,5 @@
 import { h, type ComponentChild } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { LogEntry } from '../../../domain/answers.ts';
 import { recognise } from '../../content/provider.ts';
 import { captureDelay, signedAt } from '../../content/signed-at.ts';
@@ -13,7 +13,18 @@ import { Visible } from '../visible.ts';
 type Outcome = { provider: VerifiedProvider; verdict: Verdict } | { error: string } | 'checking' | undefined;
 
 /** Checks the signature of an entry. The secret stays in memory: in no storage, address or log. */
-export function Verify({ entry }: { entry: LogEntry }): ComponentChild {
+export function Verify({
+  entry,
+  onShown,
+}: {
+  entry: LogEntry;
+  /** Called with the field of the secret. */
+  onShown: (field: HTMLElement) => void;
+}): ComponentChild {
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (field.current !== null) onShown(field.current);
+  }, []);
   const { api, secrets } = useInspector();
   const [provider, setProvider] = useState<VerifiedProvider>(() => recognise(entry)?.provider ?? 'github');
   const [, draw] = useState(0);
@@ -53,7 +64,7 @@ export function Verify({ entry }: { entry: LogEntry }): ComponentChild {
         type: 'password',
         autocomplete: 'off',
         spellcheck: false,
-        autofocus: true,
+        ref: field,
         value: secret,
         onInput: (event) => {
           secrets.set(key, event.currentTarget.value);

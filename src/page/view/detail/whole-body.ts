@@ -8,7 +8,7 @@ import { useInspector } from '../context.ts';
 /** A body of this length is read as a whole when its entry is opened. */
 const OPENED_BYTES = 1024 * 1024;
 /** Longer ones are not shown as a whole: finding out what they are would hold the page up. */
-const MAX_SHOWN_BYTES = 8 * 1024 * 1024;
+const MAX_SHOWN_BYTES = 4 * 1024 * 1024;
 
 /** What lies beyond the beginning of a body that comes with its entry. */
 export interface WholeBody {

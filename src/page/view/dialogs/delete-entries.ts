@@ -2,11 +2,14 @@ import { h, type ComponentChild } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { countOf } from '../../content/count.ts';
 import { formatCount } from '../../content/size.ts';
+import { formatTime } from '../../content/time.ts';
 import { el } from '../../el.ts';
+import { pathBehindKey } from '../../model/entry.ts';
 import { searchProblem } from '../../model/filter.ts';
 import { createDeletion, type Deletion, type DeletionState } from '../../state/deletion.ts';
 import type { Inspector } from '../../state/inspector.ts';
 import { useInspector, useStore } from '../context.ts';
+import { Visible } from '../visible.ts';
 import { Modal } from './modal.ts';
 
 /** Asks before entries are deleted, with their number, and shows how far it has come. */
@@ -33,7 +36,8 @@ export function DeleteEntries({
     Modal,
     { title: ofFilter ? 'Delete all that match' : 'Delete requests' },
     problem !== undefined && el('p', null, `${problem}. What is loaded here can be deleted.`),
-    el('p', { class: 'delete-question', role: 'status' }, inWords(state, ofFilter)),
+    el('p', { role: 'status' }, inWords(state, ofFilter)),
+    ids.length === 1 && h(EntryLine, { id: ids[0] as string }),
     state.skipped > 0 &&
       el(
         'p',
@@ -43,6 +47,21 @@ export function DeleteEntries({
     step === 'deleting' && el('progress', { max: state.found, value: state.gone, 'aria-label': 'Deleted' }),
     state.error !== undefined && el('p', { class: 'error', role: 'alert' }, state.error),
     h(Choice, { deletion, state, onCancel: () => dialog.set(undefined) }),
+  );
+}
+
+/** Which one is to be deleted, as far as that is loaded. */
+function EntryLine({ id }: { id: string }): ComponentChild {
+  const { open, detail, preferences } = useInspector();
+  const opened = detail.state.get();
+  const entry = open.get()?.feed.book.get(id) ?? (opened?.id === id ? opened.entry : undefined);
+  if (entry === undefined) return null;
+  const { method, path, created_at: time } = entry;
+  return el(
+    'p',
+    { class: 'deleted-entry' },
+    h(Visible, { text: `${method} ${pathBehindKey(path)}` }),
+    ` ${formatTime(time, preferences.zone.get())}`,
   );
 }
 
@@ -59,7 +78,7 @@ function Choice({
   const goesOn = step === 'failed' || step === 'stopped';
   return el(
     'div',
-    { class: 'modal-actions' },
+    { class: 'delete-actions' },
     step === 'deleting'
       ? el('button', { type: 'button', onClick: () => void deletion.stop() }, 'Stop')
       : el('button', { type: 'button', onClick: onCancel }, goesOn ? 'Close' : 'Cancel'),
@@ -101,6 +120,8 @@ function beginDeletion(inspector: Inspector, given: readonly string[], isSearch:
   const opened = open.get();
   const { filter } = address.get();
   const loaded = given.length > 0 ? given : (opened?.shown.state.get().rows ?? []).map(({ id }) => id);
+  // A user has one search at a time.
+  if (isSearch) opened?.search.halt();
   const ids = isSearch && opened !== undefined ? { endpointId: opened.feed.endpointId, filter } : loaded;
   return createDeletion({ api, ids, onDeleted: (gone) => takeOut(inspector, gone) });
 }

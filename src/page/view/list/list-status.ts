@@ -37,7 +37,12 @@ export function ListStatus({ open }: { open: Open }): ComponentChild {
     filtered && el('button', { class: 'quiet', onClick: () => clearFilter(inspector) }, 'Clear filter'),
     filter === undefined ? filtered && h(SearchButton, { open }) : h(SearchProgress, { open }),
     filtered && inspector.access === 'owner' && h(DeleteButton, null),
-    el('span', { class: 'list-end' }, isWide && h(ActivityPicture, { open }), h(ZoneSwitch, null)),
+    el(
+      'span',
+      { class: 'list-end' },
+      isWide && h(ActivityPicture, { open }),
+      (isWide || !filtered) && h(ZoneSwitch, null),
+    ),
   );
 }
 

@@ -48,11 +48,10 @@ export function FirstVisit({ endpointId }: { endpointId: string }): ComponentChi
 
 function UrlField({ url }: { url: string }): ComponentChild {
   const input = useRef<HTMLTextAreaElement>(null);
-  // Selected, so that it can be copied at once; but never while somebody types elsewhere.
+  // Selected, so that it can be copied at once; but the focus stays where somebody types or chooses.
   useLayoutEffect(() => {
-    const isBusy =
-      document.querySelector('dialog[open]') !== null || document.activeElement?.matches('input, textarea');
-    if (isBusy !== true) input.current?.focus();
+    const isBusy = document.querySelector('dialog[open], .popup, :is(input, textarea):focus') !== null;
+    if (!isBusy) input.current?.focus();
     input.current?.select();
   }, []);
   return el(

@@ -1,7 +1,7 @@
 import type { ComponentChild } from 'preact';
 import { el } from '../../el.ts';
 import type { Dialog } from '../../state/inspector.ts';
-import { useInspector } from '../context.ts';
+import { useInspector, useStore } from '../context.ts';
 import { useOpenEndpoint, usePopup, type Popup } from './hooks.ts';
 
 interface Item {
@@ -61,7 +61,8 @@ function items(groups: Item[][], popup: Popup): ComponentChild {
 }
 
 function useItems(): Item[][] {
-  const { dialog, session } = useInspector();
+  const { dialog, session, preferences } = useInspector();
+  const zone = useStore(preferences.zone);
   const open = useOpenEndpoint();
   const opens = (next: Dialog) => () => dialog.set(next);
   const ofEndpoint = (endpointId: string): Item[] => [
@@ -73,7 +74,13 @@ function useItems(): Item[][] {
   return [
     [{ name: 'New endpoint …', act: opens({ name: 'create' }) }],
     open === undefined || open.gone ? [] : ofEndpoint(open.id),
-    [{ name: 'Keyboard help', key: '?', act: opens({ name: 'help' }) }],
+    [
+      {
+        name: zone === 'utc' ? 'Show local times' : 'Show times in UTC',
+        act: () => preferences.zone.set(zone === 'utc' ? 'local' : 'utc'),
+      },
+      { name: 'Keyboard help', key: '?', act: opens({ name: 'help' }) },
+    ],
     [{ name: 'Sign out', act: () => session.signOut() }],
   ];
 }
