@@ -1,7 +1,7 @@
 import type { LogEntry } from '../../domain/answers.ts';
 import { checkStandardWebhook, type Verdict } from '../content/standard-webhooks.ts';
 import type { Api } from './api.ts';
-import { wholeBody } from './body-bytes.ts';
+import { wholeBody } from './whole-body.ts';
 
 /** Those whose signatures can be checked, in the order of the choice. */
 export const VERIFIED = {

@@ -6,7 +6,7 @@ import { formatSize } from '../../content/size.ts';
 import { formatAddress } from '../../model/address.ts';
 import { NO_FILTER } from '../../model/filter.ts';
 import type { Inspector } from '../../state/inspector.ts';
-import { wholeBody } from '../../state/body-bytes.ts';
+import { wholeBody } from '../../state/whole-body.ts';
 
 /** Longer texts are for files. */
 const MAX_COPIED_BYTES = 4 * 1024 * 1024;

@@ -6,7 +6,7 @@ import { el } from '../../el.ts';
 import { messageOf } from '../../state/api.ts';
 import { useInspector } from '../context.ts';
 import { saveFile } from '../save.ts';
-import { readBody } from '../../state/body-bytes.ts';
+import { readBody } from '../../state/whole-body.ts';
 
 /** Saves the body of an entry, to the byte. While it comes, the button stops it. */
 export function DownloadButton({ entry, label }: { entry: LogEntry; label: string }): ComponentChild {
