@@ -145,6 +145,9 @@ async function visitAll(page: Page, look: (screen: string) => Promise<string[]>)
   return found;
 }
 
+/** Each goes to twenty screens, which takes minutes where the machine is busy. */
+const TOUR_MS = 600_000;
+
 describePage('looks', () => {
   test.each(LOOKS)(
     '38 39 $name: axe finds nothing, and nothing is too wide or too small',

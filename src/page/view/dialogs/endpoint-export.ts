@@ -7,7 +7,7 @@ import { isEmpty, NO_FILTER, searchProblem, searchQuery } from '../../model/filt
 import { useInspector } from '../context.ts';
 import { Choice } from './choice.ts';
 import { DownloadProgress, useDownload } from './download.ts';
-import { saveFile } from './save.ts';
+import { saveFile } from '../save.ts';
 
 const FORMATS: Record<ExportFormat, string> = {
   ndjson: 'NDJSON, for programs and backups',

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { el } from '../../el.ts';
 import { Choice } from './choice.ts';
 import { DownloadProgress, useDownload } from './download.ts';
-import { saveFile } from './save.ts';
+import { saveFile } from '../save.ts';
 
 /** By the extension of the file. */
 const FORMATS = {

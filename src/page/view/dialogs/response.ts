@@ -29,14 +29,13 @@ export function ResponseEditor({ endpointId }: { endpointId: string }): Componen
   const [form, setForm] = useState(EMPTY_FORM);
   const task = useTask();
   useEffect(() => {
-    readResponse().then(
-      (read) => {
-        setCurrent(read);
-        setForm(read === null ? EMPTY_FORM : formOf(read));
-      },
-      (error: unknown) => setFailed(messageOf(error)),
-    );
+    readResponse().then(begin, (error: unknown) => setFailed(messageOf(error)));
   }, []);
+
+  function begin(read: Current): void {
+    setCurrent(read);
+    setForm(read === null ? EMPTY_FORM : formOf(read));
+  }
 
   async function readResponse(): Promise<Current> {
     try {
