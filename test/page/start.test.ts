@@ -70,7 +70,7 @@ describePage('the start', () => {
       expect([name, box !== null && box.y >= 0 && box.y + box.height <= viewport.height]).toEqual([name, true]);
     }
     expect((await page.getByRole('banner').boundingBox())?.height).toBeLessThan(2 * 60);
-    await page.evaluate(() => void document.documentElement.setAttribute('data-loaded', 'once'));
+    await page.evaluate(() => document.documentElement.setAttribute('data-loaded', 'once'));
     await button.click();
     await page.getByRole('option').first().waitFor();
     expect(await page.getByText('Waiting for the first request').count()).toBe(0);
@@ -89,22 +89,22 @@ describePage('the start', () => {
   });
 
   test('4 where another origin captures, the command is left', async () => {
-    const { token, api } = user('elsewhere');
-    const { id } = (await api.create()).body;
+    const owner = user('elsewhere');
+    const { id } = (await owner.api.create()).body;
     for (const [extra, buttons] of [
       [{}, 1],
       [{ CAPTURE_BASE_URL: 'https://in.example.com' }, 0],
     ] as const) {
-      const { url, stop } = await tests.environment.startApi(extra);
+      const api = await tests.environment.startApi(extra);
       const page = await tests.open({ token: null, path: '/openapi.json' });
-      await page.goto(`${url}/#token=${token}`);
+      await page.goto(`${api.url}/#token=${owner.token}`);
       await untilLive(page);
       expect(await page.getByRole('button', { name: 'Send a test request' }).count()).toBe(buttons);
       const host = buttons === 1 ? 'hooks.example.com' : 'in.example.com';
       expect(await urlField(page).inputValue()).toBe(`https://${host}/h/${id}`);
       expect(await page.getByText('use the command').count()).toBe(1 - buttons);
       await page.context().close();
-      await stop();
+      await api.stop();
     }
   });
 
