@@ -58,7 +58,7 @@ test('every address in it answers with a script or a style, to keep for a year',
       address,
       200,
       {
-        'content-type': address.endsWith('.css') ? 'text/css; charset=utf-8' : 'text/javascript; charset=utf-8',
+        'content-type': address.endsWith('.css') ? 'text/css; charset=utf-8' : 'text/javascript',
         'cache-control': 'public, max-age=31536000, immutable',
         'cross-origin-resource-policy': 'same-origin',
         'x-content-type-options': 'nosniff',
@@ -171,7 +171,7 @@ test('the first load is what the entry imports, types and dynamic imports left o
   write('tsconfig.json', '{}');
   const files = readPageFiles(folder);
   expect(files.modules).toEqual(['main.ts', 'view/a.ts', 'vendor/preact.mjs', 'b.ts', 'c.ts']);
-  expect(files.styles).toEqual(['styles/base.css']);
+  expect([files.style, files.byPath.get(files.style)?.content()]).toEqual(['styles.css', 'p { margin: 0 }\n']);
   expect([files.byPath.has('tsconfig.json'), files.byPath.get('c.ts')?.content().trim()]).toEqual([false, '']);
   write('later.ts', 'export {};\n');
   expect(readPageFiles(folder).hash).not.toBe(files.hash);

@@ -22,14 +22,13 @@ export function pageTemplate(files: PageFiles, settings: PageSettings): (nonce: 
     'hookbay:custom-responses': settings.customResponses,
   };
   const [entry = '', ...others] = files.modules.map((path) => escapeText(address(path)));
-  const styles = files.styles.map((path) => escapeText(address(path)));
   const head = [
     '<meta charset="utf-8">',
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
     '<meta name="color-scheme" content="light dark">',
     ...Object.entries(metas).map(([name, content]) => `<meta name="${name}" content="${escapeText(content)}">`),
     '<title>Hookbay</title>',
-    ...styles.map((href) => `<link rel="stylesheet" href="${href}">`),
+    `<link rel="stylesheet" href="${escapeText(address(files.style))}">`,
   ].join('\n');
   return (nonce) => `<!doctype html>
 <html lang="en">

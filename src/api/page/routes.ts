@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Router } from '@koa/router';
+import type { Context } from 'koa';
 import type { CustomResponses } from '../../domain/custom-response.ts';
 import { notFound } from '../http/errors.ts';
-import { createEncoded, encodingFor } from './encode.ts';
+import { createEncoded, encode, encodingFor, type Encoding } from './encode.ts';
 import { readPageFiles } from './files.ts';
 import { pageTemplate } from './html.ts';
 
@@ -52,7 +53,7 @@ export function pageRoutes(router: Router, options: PageOptions): void {
   });
   const encoded = new Map([...files.byPath].map(([path, { content }]) => [path, createEncoded(content)]));
 
-  router.get(['/', '/s'], (ctx) => {
+  router.get(['/', '/s'], async (ctx) => {
     // The router takes `//` and `/s/`, too: there the page's relative addresses would lead nowhere.
     if (ctx.path !== '/' && ctx.path !== '/s') throw notFound();
     const nonce = randomBytes(NONCE_BYTES).toString('base64');
@@ -64,7 +65,9 @@ export function pageRoutes(router: Router, options: PageOptions): void {
       'X-Robots-Tag': 'noindex',
     });
     ctx.type = 'text/html; charset=utf-8';
-    ctx.body = template(nonce);
+    const encoding = encodingFor(ctx);
+    ctx.body = await encode(template(nonce), encoding);
+    setEncoding(ctx, encoding);
   });
 
   router.get('/favicon.ico', (ctx) => {
@@ -81,9 +84,14 @@ export function pageRoutes(router: Router, options: PageOptions): void {
     ctx.body = await bytes(encoding);
     // During a rollout the HTML may be of another version than this process: its address must not keep our file.
     if (ctx.params['hash'] === files.hash) ctx.set('Cache-Control', 'public, max-age=31536000, immutable');
-    ctx.vary('Accept-Encoding');
-    ctx.set('Cross-Origin-Resource-Policy', 'same-origin');
-    if (encoding !== undefined) ctx.set('Content-Encoding', encoding);
+    // The first load has dozens of these heads, so each byte of them counts.
+    ctx.remove('X-Request-Id');
+    setEncoding(ctx, encoding);
     ctx.type = file.type;
   });
+}
+
+function setEncoding(ctx: Context, encoding: Encoding | undefined): void {
+  ctx.vary('Accept-Encoding');
+  if (encoding !== undefined) ctx.set('Content-Encoding', encoding);
 }

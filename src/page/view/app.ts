@@ -6,18 +6,21 @@ import { InspectorContext, useInspector, useStore } from './context.ts';
 import { EntryPane } from './detail/entry-pane.ts';
 import { Dialogs } from './dialogs/dialogs.ts';
 import { useKeys } from './keys.ts';
+import { lazy } from './lazy.ts';
 import { ListPane } from './list/list-pane.ts';
 import { Notices } from './notices.ts';
-import { SharedPage } from './shared/shared-page.ts';
-import { Gone } from './start/gone.ts';
 import { Header } from './start/header.ts';
-import { SignIn } from './start/sign-in.ts';
-import { StartPage } from './start/start-page.ts';
 import { useTitle } from './title.ts';
 
+/* Most visits show an endpoint's captures: what is in their place comes when it is needed. */
+const SharedPage = lazy(async () => (await import('./shared/shared-page.ts')).SharedPage);
+const SignIn = lazy(async () => (await import('./start/sign-in.ts')).SignIn);
+const StartPage = lazy(async () => (await import('./start/start-page.ts')).StartPage);
+const Gone = lazy(async () => (await import('./start/gone.ts')).Gone);
+
 export function App({ inspector }: { inspector: Inspector }): ComponentChild {
-  const page = inspector.access === 'reader' ? SharedPage : Page;
-  return h(InspectorContext.Provider, { value: inspector }, h(page, null));
+  const page = inspector.access === 'reader' ? h(SharedPage, null) : h(Page, null);
+  return h(InspectorContext.Provider, { value: inspector }, page);
 }
 
 function Page(): ComponentChild {

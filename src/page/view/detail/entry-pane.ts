@@ -8,16 +8,18 @@ const loadDetail = async () => (await import('./detail-pane.ts')).DetailPane;
 const DetailPane = lazy(loadDetail);
 const ComparePane = lazy(async () => (await import('./compare.ts')).ComparePane);
 
-const AFTER_LIST_MS = 300;
-
 /** The entry that is open, or what it differs in from another one. */
 export function EntryPane(): ComponentChild {
   const { address } = useInspector();
   const { request, compare } = useStore(address);
   useEffect(() => {
-    // A failure is told when an entry is opened.
-    const timer = setTimeout(() => void loadDetail().catch(() => undefined), AFTER_LIST_MS);
-    return () => clearTimeout(timer);
+    // Somebody is there who may open one. A failure is told when they do.
+    const prepare = (): void => void loadDetail().catch(() => undefined);
+    const signs = ['pointermove', 'pointerdown', 'keydown'] as const;
+    for (const sign of signs) addEventListener(sign, prepare, { once: true });
+    return () => {
+      for (const sign of signs) removeEventListener(sign, prepare);
+    };
   }, []);
   if (request === undefined) return null;
   return compare === undefined ? h(DetailPane, { id: request }) : h(ComparePane, { id: request, other: compare });

@@ -3,14 +3,16 @@ import { el } from '../../el.ts';
 import { isEmpty } from '../../model/filter.ts';
 import type { Open } from '../../state/opening.ts';
 import { useInspector, useStore } from '../context.ts';
-import { NothingShared } from '../shared/nothing-shared.ts';
-import { FirstVisit } from '../start/first-visit.ts';
+import { lazy } from '../lazy.ts';
 import { Arrivals } from './arrivals.ts';
 import { Empty } from './empty.ts';
 import { FilterBar } from './filter-bar.ts';
 import { ListStatus } from './list-status.ts';
 import { Rows } from './rows.ts';
 import { SelectionBar } from './selection-bar.ts';
+
+const NothingShared = lazy(async () => (await import('../shared/nothing-shared.ts')).NothingShared);
+const FirstVisit = lazy(async () => (await import('../start/first-visit.ts')).FirstVisit);
 
 export function ListPane({ open }: { open: Open }): ComponentChild {
   const { access, address } = useInspector();

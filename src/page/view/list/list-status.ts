@@ -6,10 +6,12 @@ import { clearFilter, misses, startSearch } from '../../state/filtering.ts';
 import type { Open } from '../../state/opening.ts';
 import { MAX_FOUND } from '../../state/search.ts';
 import { useInspector, useStore } from '../context.ts';
+import { lazy } from '../lazy.ts';
 import { useMedia } from '../media.ts';
-import { ActivityPicture } from './activity.ts';
 import { ZoneSwitch } from './zone-switch.ts';
 import { countInWords, gapsInWords, searchInWords } from './words.ts';
+
+const ActivityPicture = lazy(async () => (await import('./activity.ts')).ActivityPicture);
 
 /** How much the list shows, of how much, and what was not looked at. */
 export function ListStatus({ open }: { open: Open }): ComponentChild {
