@@ -165,8 +165,9 @@ describePage('the body of a request', () => {
     });
 
     test('24 it opens in under a second, cut, and its download equals what was sent', async () => {
-      const page = await tests.open({ token, path: `/#/e/${largeEndpointId}` });
-      const row = page.getByRole('listbox', { name: 'Requests' }).getByRole('option').first();
+      const page = await tests.open({ token });
+      await openSent(tests, page, largeEndpointId, { body: 'small' });
+      const row = page.getByRole('listbox', { name: 'Requests' }).getByRole('option').last();
       await row.waitFor();
       const opened = page.waitForResponse((response) => response.url().includes(`/api/requests/${id}?`));
       const before = performance.now();

@@ -104,7 +104,8 @@ export const SHARE_OPERATIONS: Operation[] = [
   {
     path: '/s',
     method: 'get',
-    summary: 'The address of share links: a page for their holders, or with `PAGE=false` a text that says how to use them',
+    summary:
+      'The address of share links: a page for their holders, or with `PAGE=false` a text that says how to use them',
     guarded: false,
     answers: { 200: ['text/html', 'text/plain'] },
   },

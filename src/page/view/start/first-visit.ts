@@ -51,8 +51,8 @@ function UrlField({ url }: { url: string }): ComponentChild {
   // Selected, so that it can be copied at once; but the focus stays where somebody types or chooses.
   useLayoutEffect(() => {
     const isBusy = document.querySelector('dialog[open], .popup, :is(input, textarea):focus') !== null;
-    if (!isBusy) input.current?.focus();
-    input.current?.select();
+    // Selecting gives the focus too.
+    if (!isBusy) input.current?.select();
   }, []);
   return el(
     'div',
