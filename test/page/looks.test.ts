@@ -173,11 +173,16 @@ describePage('looks', () => {
       found.push(...(await look(out, 'shared')));
       expect(found).toEqual([]);
     },
+    TOUR_MS,
   );
 
-  test('39 at 320 px, which is also a 640 px window at 200 %, nothing is cut off sideways', async () => {
-    const page = await tests.open({ viewport: { width: 320, height: 640 } });
-    expect(await visitAll(page, () => sidewaysFaults(page))).toEqual([]);
-    await tests.expectComplaint(/404/);
-  });
+  test(
+    '39 at 320 px, which is also a 640 px window at 200 %, nothing is cut off sideways',
+    async () => {
+      const page = await tests.open({ viewport: { width: 320, height: 640 } });
+      expect(await visitAll(page, () => sidewaysFaults(page))).toEqual([]);
+      await tests.expectComplaint(/404/);
+    },
+    TOUR_MS,
+  );
 });
