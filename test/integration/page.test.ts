@@ -60,7 +60,6 @@ test('every address in it answers with a script or a style, to keep for a year',
       {
         'content-type': address.endsWith('.css') ? 'text/css; charset=utf-8' : 'text/javascript',
         'cache-control': 'public, max-age=31536000, immutable',
-        'cross-origin-resource-policy': 'same-origin',
         'x-content-type-options': 'nosniff',
         vary: 'Accept-Encoding',
       },

@@ -87,7 +87,7 @@ export function pageRoutes(router: Router, options: PageOptions): void {
     // The first load has dozens of these heads, so each byte of them counts.
     ctx.remove('X-Request-Id');
     setEncoding(ctx, encoding);
-    ctx.type = file.type;
+    ctx.set('Content-Type', file.type);
   });
 }
 
