@@ -5,13 +5,13 @@ import type { Open } from '../../state/opening.ts';
 import { useInspector, useStore } from '../context.ts';
 import { lazy } from '../lazy.ts';
 import { Arrivals } from './arrivals.ts';
+import { Empty } from './empty.ts';
 import { FilterBar } from './filter-bar.ts';
 import { ListStatus } from './list-status.ts';
 import { Rows } from './rows.ts';
 import { SelectionBar } from './selection-bar.ts';
 
 const NothingShared = lazy(async () => (await import('../shared/nothing-shared.ts')).NothingShared);
-const Empty = lazy(async () => (await import('./empty.ts')).Empty);
 const FirstVisit = lazy(async () => (await import('../start/first-visit.ts')).FirstVisit);
 
 export function ListPane({ open }: { open: Open }): ComponentChild {
