@@ -259,6 +259,10 @@ describePage('without live events', () => {
     const second = await tests.capture(id);
     await page.getByRole('button', { name: 'Refresh' }).click();
     await expect.poll(() => page.locator(`#row-${second.id}`).count()).toBe(1);
+    // More than one page of the list: no gap stays between what was there and what is new.
+    await captureMany(id, 450);
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await expect.poll(() => rowsOf(page)).toEqual(await storedIds(id));
     await tests.stopApi();
     await tests.startApi();
   });

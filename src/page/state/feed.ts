@@ -60,14 +60,25 @@ export function openFeed(options: FeedOptions): Feed {
   const pages = createPages(api, endpointId, closed.signal);
   const content = createContent(options.notLive);
   const { book, state, patch } = content;
+  const setPending = watchPending(content, async () => void (closed.signal.aborted || (await latest().catch(fail))));
 
   async function load(): Promise<void> {
     try {
-      const page = await pages.newest();
-      show(page, page.isLast ? { older: 'none' } : {});
+      const page = await pages.newest((id) => book.get(id) !== undefined);
+      if (page === undefined) return await loadAnew();
+      const isFirst = book.entries.length === 0;
+      show(page, page.isLast ? { older: 'none' } : isFirst ? { older: 'more' } : {});
     } catch (error) {
       fail(error);
     }
+  }
+
+  /** So much is new that what the list has would be an island. */
+  async function loadAnew(): Promise<void> {
+    content.forget(new Set(book.entries.map(({ id }) => id)));
+    pages.forget();
+    patch({ older: 'more' });
+    await load();
   }
 
   async function loadOlder(): Promise<void> {
@@ -103,16 +114,6 @@ export function openFeed(options: FeedOptions): Feed {
     return body.request_count;
   }
 
-  function setPending(pending: string | undefined): void {
-    const wasPending = state.get().pending !== undefined;
-    patch({ pending });
-    if (pending === undefined || wasPending) return;
-    setTimeout(() => {
-      patch({ pending: undefined });
-      if (!closed.signal.aborted) latest().catch(fail);
-    }, PENDING_MS);
-  }
-
   function close(): void {
     closed.abort();
     following?.close();
@@ -131,6 +132,21 @@ export function openFeed(options: FeedOptions): Feed {
 
   return { ...content, endpointId, loadOlder, refresh: load, retry: () => following?.retry(), close };
 }
+
+/** While captures wait to be stored, the page asks again: what it was told is said no longer than it is true. */
+function watchPending({ state, patch }: Content, askAgain: () => Promise<void>) {
+  return (pending: string | undefined): void => {
+    const wasPending = state.get().pending !== undefined;
+    patch({ pending });
+    if (pending === undefined || wasPending) return;
+    setTimeout(() => {
+      patch({ pending: undefined });
+      void askAgain();
+    }, PENDING_MS);
+  };
+}
+
+type Content = ReturnType<typeof createContent>;
 
 /** The book of a feed, and what is said of it. */
 function createContent(notLive: string | undefined) {

@@ -35,6 +35,7 @@ const SUBSCRIBE_MS = 45_000;
 /** One WebSocket, which connects again until it is closed. */
 export function openLive(token: () => string | undefined, on: LiveEvents): Live {
   let attempts = 0;
+  let closed = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const socket: Socket = io({
     transports: ['websocket'],
@@ -47,6 +48,7 @@ export function openLive(token: () => string | undefined, on: LiveEvents): Live 
   });
 
   function retryLater(why: string | undefined): void {
+    if (closed) return;
     const ms = Math.min(RETRY_MS.first * 2 ** attempts, RETRY_MS.most) * (0.75 + Math.random() / 2);
     attempts += 1;
     timer = setTimeout(() => socket.connect(), ms);
@@ -54,6 +56,7 @@ export function openLive(token: () => string | undefined, on: LiveEvents): Live 
   }
 
   socket.on('connect', () => {
+    if (closed) return void socket.close();
     attempts = 0;
     on.connected();
   });
@@ -84,8 +87,10 @@ export function openLive(token: () => string | undefined, on: LiveEvents): Live 
       if (!socket.connected) socket.connect();
     },
     close() {
+      closed = true;
       clearTimeout(timer);
-      socket.close();
+      // Browsers warn of a WebSocket that is closed before it is open.
+      if (socket.connected) socket.close();
     },
   };
 }

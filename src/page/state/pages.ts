@@ -13,12 +13,21 @@ export interface Page {
 }
 
 export interface Pages {
-  newest(): Promise<Page>;
+  /**
+   * What is new since the entries that are known, or the newest page where none is: read page by page, so that no gap
+   * stays between them. Undefined when that is too much.
+   */
+  newest(isKnown: (id: string) => boolean): Promise<Page | undefined>;
   /** What is older than everything that was read before. */
   older(): Promise<Page>;
+  /** Begins anew with the newest page. */
+  forget(): void;
 }
 
 const PAGE_ENTRIES = 200;
+
+/** Pages that close a gap at most. */
+const MAX_PAGES = 25;
 
 export function createPages(api: Api, endpointId: string, signal: AbortSignal): Pages {
   let oldestId: string | undefined;
@@ -32,10 +41,22 @@ export function createPages(api: Api, endpointId: string, signal: AbortSignal): 
   }
 
   return {
-    async newest() {
+    async newest(isKnown) {
       const page = await read();
-      oldestId ??= page.requests.at(-1)?.id;
+      if (oldestId === undefined) oldestId = page.requests.at(-1)?.id;
+      else {
+        const { requests } = page;
+        for (let pages = 1; !page.isLast && !requests.some(({ id }) => isKnown(id)); pages += 1) {
+          if (pages === MAX_PAGES) return undefined;
+          const { requests: more, isLast } = await read(requests.at(-1)?.id);
+          requests.push(...more);
+          page.isLast = isLast;
+        }
+      }
       return page;
+    },
+    forget() {
+      oldestId = undefined;
     },
     async older() {
       const page = await read(oldestId);
