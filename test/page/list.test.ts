@@ -108,10 +108,21 @@ describePage('the list', () => {
     await store(tests, endpoint, 700);
     const { page, list } = await open();
     await page.getByText('200 of 700 loaded').waitFor();
+    const gap = () =>
+      list
+        .getByRole('option')
+        .first()
+        .evaluate((row) => {
+          const [method, what] = [row.querySelector('.method'), row.querySelector('.path')];
+          return (what?.getBoundingClientRect().left ?? NaN) - (method?.getBoundingClientRect().right ?? NaN);
+        });
+    expect(await gap()).toBeLessThan(20);
     await page.getByRole('searchbox', { name: 'Filter' }).fill('stored/33');
     await page.getByText('None of the 200 loaded requests match').waitFor();
     const buttons = (name: string) => page.getByRole('button', { name }).count();
-    expect([await buttons('Search all'), await buttons('Clear filter'), await buttons('Delete all')]).toEqual([1, 1, 0]);
+    expect([await buttons('Search all'), await buttons('Clear filter'), await buttons('Delete all')]).toEqual([
+      1, 1, 0,
+    ]);
     await page.getByRole('searchbox', { name: 'Filter' }).press('Enter');
     await page.getByText('Searched all 700, found 11').waitFor();
     const found = ['339', '338', '337', '336', '335', '334', '333', '332', '331', '330', '33'];

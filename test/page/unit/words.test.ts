@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { SearchState } from '../../../src/page/state/search.ts';
-import { countInWords, gapsInWords, searchInWords } from '../../../src/page/view/list/words.ts';
+import { countInWords, gapsInWords, noneInWords, searchInWords } from '../../../src/page/view/list/words.ts';
 
 test('the count tells what is loaded, and of how many', () => {
   const counts = { rows: 12, loaded: 1_200, stored: 81_234, older: 'more', filtered: false } as const;
@@ -11,6 +11,10 @@ test('the count tells what is loaded, and of how many', () => {
 });
 
 test('what a filter has not looked at is said', () => {
+  expect([noneInWords(1), noneInWords(1_200)]).toEqual([
+    'The loaded request does not match',
+    'None of the 1,200 loaded requests match',
+  ]);
   expect(gapsInWords({ older: 'none', unsure: 0 })).toEqual([]);
   expect(gapsInWords({ older: 'full', unsure: 1 })).toEqual([
     'older entries are not loaded',

@@ -21,7 +21,9 @@ export function countInWords({ rows, loaded, stored, older, filtered }: Counts):
 
 /** What a filter says that finds nothing in what is loaded, while more is stored. */
 export function noneInWords(loaded: number): string {
-  return loaded === 1 ? 'The loaded request does not match' : `None of the ${formatCount(loaded)} loaded requests match`;
+  return loaded === 1
+    ? 'The loaded request does not match'
+    : `None of the ${formatCount(loaded)} loaded requests match`;
 }
 
 /** What a filter has not looked at. */

@@ -46,7 +46,13 @@ function About({ scope }: { scope: ShareScopeRecord }): ComponentChild {
     'p',
     null,
     requestId === null
-      ? el('strong', null, 'A shared endpoint ', el('code', { title: endpointId }, endpointId.slice(0, 8)), ', to read. ')
+      ? el(
+          'strong',
+          null,
+          'A shared endpoint ',
+          el('code', { title: endpointId }, endpointId.slice(0, 8)),
+          ', to read. ',
+        )
       : el('strong', null, 'One shared request, to read. '),
     until !== null && `It shows what came until ${formatMinute(until, 'local')}. `,
     `The link ends ${relativeTime(expiresAt, Date.now())}, on ${formatMinute(expiresAt, 'local')}. `,
