@@ -126,7 +126,7 @@ describePage('endpoints', () => {
         .update({ expires_at: new Date(Date.now() + ms) });
     await expire(5.5 * 3_600_000);
     const page = await tests.open({ token });
-    await page.getByRole('button', { name: /^Endpoint ageing.*expires in 5 h/ }).waitFor();
+    await page.getByRole('button', { name: /^Endpoint ageing.*expires in 6 h/ }).waitFor();
     await expire(-2.5 * 3_600_000);
     await page.reload();
     await page.getByRole('button', { name: /^Endpoint ageing.*expired 2 h ago/ }).waitFor();

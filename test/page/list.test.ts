@@ -59,8 +59,17 @@ describePage('the list', () => {
     await capture('/1');
     const { page, list } = await open();
     await list.getByRole('option', { name: '/1' }).waitFor();
+    const top = () => list.evaluate((element) => element.getBoundingClientRect().top);
+    const before = await top();
     await page.keyboard.press('p');
     await page.getByText('Paused · 0 new').waitFor();
+    expect(await top()).toBe(before);
+    await page.keyboard.press('p');
+    await page.setViewportSize({ width: 390, height: 844 });
+    const onPhone = await top();
+    await page.keyboard.press('p');
+    await page.getByText('Paused · 0 new').waitFor();
+    expect(await top()).toBe(onPhone);
     for (const path of ['/2', '/3', '/4']) await capture(path);
     await page.getByText('Paused · 3 new').waitFor();
     expect(await pathsOf(list)).toEqual(['/1']);
@@ -99,8 +108,21 @@ describePage('the list', () => {
     await store(tests, endpoint, 700);
     const { page, list } = await open();
     await page.getByText('200 of 700 loaded').waitFor();
+    const gap = () =>
+      list
+        .getByRole('option')
+        .first()
+        .evaluate((row) => {
+          const [method, what] = [row.querySelector('.method'), row.querySelector('.path')];
+          return (what?.getBoundingClientRect().left ?? NaN) - (method?.getBoundingClientRect().right ?? NaN);
+        });
+    expect(await gap()).toBeLessThan(20);
     await page.getByRole('searchbox', { name: 'Filter' }).fill('stored/33');
-    await page.getByText('Nothing that is loaded matches').waitFor();
+    await page.getByText('None of the 200 loaded requests match').waitFor();
+    const buttons = (name: string) => page.getByRole('button', { name }).count();
+    expect([await buttons('Search all'), await buttons('Clear filter'), await buttons('Delete all')]).toEqual([
+      1, 1, 0,
+    ]);
     await page.getByRole('searchbox', { name: 'Filter' }).press('Enter');
     await page.getByText('Searched all 700, found 11').waitFor();
     const found = ['339', '338', '337', '336', '335', '334', '333', '332', '331', '330', '33'];
@@ -122,7 +144,8 @@ describePage('the list', () => {
       await on.click();
     }
     await page.getByText('Searched all 700, found 700').waitFor();
-    expect(await page.locator('.count').textContent()).toBe('700 of 700');
+    expect(await page.locator('.list-status').textContent()).toContain('Searched all 700, found 700');
+    expect(await page.getByText('700 of 700').count()).toBe(0);
   });
 
   test('19 what is typed while requests arrive stays, and so does the focus', async () => {

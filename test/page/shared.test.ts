@@ -50,7 +50,8 @@ describePage('a share link', () => {
   test('to an endpoint lists, refreshes on demand, and says until when and what is hidden', async () => {
     const page = await openLink(await shareOf({ expiresIn: 7_200 }));
     await page.getByText('Not live: shared links are refreshed on demand').waitFor();
-    await page.getByText(/The link ends in (1|2) h/).waitFor();
+    await page.getByText(/The link ends in 2 h, on [-\d]+ \d\d:\d\d \S+\. /).waitFor();
+    await page.getByText(`A shared endpoint ${endpoint.slice(0, 8)}, to read.`).waitFor();
     await page.getByText('Secrets in headers and query (***)').waitFor();
     await expect.poll(() => page.getByRole('option').count()).toBe(1);
     await tests.capture(endpoint, { method: 'POST', body: 'later' });
@@ -72,6 +73,10 @@ describePage('a share link', () => {
     const names = await controls(page);
     expect(names).toContain('Refresh');
     expect(names).toContain('Export');
+    expect(names.filter((name) => /pause/i.test(name))).toEqual([]);
+    await page.keyboard.press('p');
+    expect(await page.getByText('Paused').count()).toBe(0);
+    expect(await page.getByText('Sender', { exact: true }).count()).toBe(0);
     expect(
       names.filter((name) => /delete|verify|check|share|response|new endpoint|sign|test request/i.test(name)),
     ).toEqual([]);

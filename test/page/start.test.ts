@@ -115,7 +115,7 @@ describePage('the start', () => {
     const alias = page.getByRole('textbox', { name: 'Alias' });
     const create = page.getByRole('dialog').getByRole('button', { name: 'Create' });
     for (const [text, said, status] of [
-      ['No Spaces', 'alias: may hold a-z, 0-9 and inner hyphens only', 400],
+      ['No Spaces', 'May hold a-z, 0-9 and inner hyphens only', 400],
       ['taken-already', 'The alias "taken-already" is taken', 409],
     ] as const) {
       await alias.fill(text);

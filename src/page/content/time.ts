@@ -1,5 +1,10 @@
 export type Zone = 'local' | 'utc';
 
+/** What a switch of the zone does. */
+export function otherZoneInWords(zone: Zone): string {
+  return zone === 'utc' ? 'Show local times' : 'Show times in UTC';
+}
+
 const UNITS: [name: string, seconds: number][] = [
   ['d', 86_400],
   ['h', 3_600],
@@ -18,20 +23,25 @@ export function formatDateTime(iso: string, zone: Zone): string {
   return text === undefined ? iso : `${text.slice(0, 10)} ${text.slice(11, 23)} ${zoneName(iso, zone)}`;
 }
 
+/** `2026-11-22 12:03 +01:00`, for what needs no seconds. */
+export function formatMinute(iso: string, zone: Zone): string {
+  return formatDateTime(iso, zone).replace(/:\d\d\.\d{3} /, ' ');
+}
+
 /** `2026-11-22`. */
 export function dayKey(iso: string, zone: Zone): string {
   return shifted(iso, zone)?.slice(0, 10) ?? iso;
 }
 
-/** `3 s ago`, `in 2 d`; `now` in Unix milliseconds. */
+/** `3 s ago`, `in 2 d`; what is to come is rounded up, in hours below two days; `now` in Unix milliseconds. */
 export function relativeTime(iso: string, now: number): string {
   const seconds = (Date.parse(iso) - now) / 1000;
   const size = Math.abs(seconds);
   if (Number.isNaN(size)) return iso;
-  const [name, unit] = UNITS.find(([, unit]) => size >= unit) ?? ['', 1];
-  if (name === '') return 'now';
-  const text = `${Math.floor(size / unit)} ${name}`;
-  return seconds < 0 ? `${text} ago` : `in ${text}`;
+  const isAhead = seconds > 0;
+  const [name, unit] = UNITS.find(([name, unit]) => size >= (isAhead && name === 'd' ? 2 * unit : unit)) ?? ['s', 1];
+  if (isAhead) return `in ${Math.ceil(size / unit)} ${name}`;
+  return size < 1 ? 'now' : `${Math.floor(size / unit)} ${name} ago`;
 }
 
 /** The instant as the clock of the zone shows it, in ISO's form. */

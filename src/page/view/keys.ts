@@ -45,9 +45,12 @@ type Act = (inspector: Inspector, field: Element | null) => boolean | void;
 const ACTS: Record<string, Act> = {
   j: (inspector) => move(inspector, 1),
   k: (inspector) => move(inspector, -1),
-  p({ open }) {
+  p({ access, open }) {
+    // Their list is refreshed on demand.
+    if (access === 'reader') return false;
     const shown = open.get()?.shown;
     shown?.pause(!shown.state.get().paused);
+    return shown !== undefined;
   },
   '/'() {
     const field = filterField();

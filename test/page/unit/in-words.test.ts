@@ -28,8 +28,8 @@ test('an endpoint is named by its alias, otherwise by the beginning of its id', 
 
 test('an expiry says when, and whether that is soon', () => {
   const words = (hours: number): string[] => Object.values(expiryInWords({ expires_at: after(hours) }, NOW));
-  expect(words(80)).toEqual(['expires in 3 d', 'in 3 d', 'later']);
-  expect(words(23.5)).toEqual(['expires in 23 h', 'in 23 h', 'soon']);
+  expect(words(80)).toEqual(['expires in 4 d', 'in 4 d', 'later']);
+  expect(words(23.5)).toEqual(['expires in 24 h', 'in 24 h', 'soon']);
   expect(words(-2)).toEqual(['expired 2 h ago', 'expired 2 h ago', 'past']);
   expect(expiryInWords({ expires_at: null }, NOW)).toEqual({ text: 'permanent', when: 'never', state: 'never' });
   expect(lastInWords({ last_request_at: null }, NOW)).toBe('none yet');

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { exactSize, formatCount, formatSize } from '../../../src/page/content/size.ts';
-import { dayKey, formatDateTime, formatTime, relativeTime } from '../../../src/page/content/time.ts';
+import { dayKey, formatDateTime, formatMinute, formatTime, relativeTime } from '../../../src/page/content/time.ts';
 
 const ISO = '2026-11-22T23:03:11.204Z';
 const zone = process.env['TZ'];
@@ -17,6 +17,7 @@ test('times have milliseconds and name their zone', () => {
   expect(formatDateTime(ISO, 'utc')).toBe('2026-11-22 23:03:11.204 UTC');
   expect(formatDateTime(ISO, 'local')).toBe('2026-11-23 04:33:11.204 +05:30');
   expect([dayKey(ISO, 'utc'), dayKey(ISO, 'local')]).toEqual(['2026-11-22', '2026-11-23']);
+  expect(formatMinute(ISO, 'local')).toBe('2026-11-23 04:33 +05:30');
   process.env['TZ'] = 'America/New_York';
   expect(formatDateTime('2026-07-01T00:00:00.000Z', 'local')).toBe('2026-06-30 20:00:00.000 -04:00');
 });
@@ -25,7 +26,7 @@ test('what is no time stays as it is', () => {
   for (const text of ['', 'soon']) expect([formatTime(text, 'utc'), relativeTime(text, 0)]).toEqual([text, text]);
 });
 
-test('relative times round down', () => {
+test('relative times round down what is past, and up what is to come', () => {
   const now = Date.parse(ISO);
   const ago = (seconds: number): string => relativeTime(ISO, now + seconds * 1000);
   expect([0, 3.9, 60, 3599, 7200, 200_000].map(ago)).toEqual([
@@ -36,7 +37,18 @@ test('relative times round down', () => {
     '2 h ago',
     '2 d ago',
   ]);
-  expect(ago(-259_300)).toBe('in 3 d');
+  const to = (seconds: number): string => ago(-seconds);
+  const hours = 3_600;
+  expect([0.4, 41, 5.5 * hours, 24 * hours, 47.5 * hours, 48 * hours, 167 * hours, 168 * hours].map(to)).toEqual([
+    'in 1 s',
+    'in 41 s',
+    'in 6 h',
+    'in 24 h',
+    'in 48 h',
+    'in 2 d',
+    'in 7 d',
+    'in 7 d',
+  ]);
 });
 
 test('sizes are rounded, or exact', () => {

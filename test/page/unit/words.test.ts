@@ -1,17 +1,20 @@
 import { expect, test } from 'vitest';
 import type { SearchState } from '../../../src/page/state/search.ts';
-import { countInWords, gapsInWords, searchInWords } from '../../../src/page/view/list/words.ts';
+import { countInWords, gapsInWords, noneInWords, searchInWords } from '../../../src/page/view/list/words.ts';
 
 test('the count tells what is loaded, and of how many', () => {
-  const counts = { rows: 12, loaded: 1_200, stored: 81_234, older: 'more', filtered: false, searched: false } as const;
+  const counts = { rows: 12, loaded: 1_200, stored: 81_234, older: 'more', filtered: false } as const;
   expect(countInWords(counts)).toBe('1,200 of 81,234 loaded');
   expect(countInWords({ ...counts, filtered: true })).toBe('12 of 1,200');
-  expect(countInWords({ ...counts, filtered: true, searched: true })).toBe('12 of 81,234');
   expect(countInWords({ ...counts, older: 'none', stored: 1_200 })).toBe('1,200 requests');
   expect(countInWords({ ...counts, older: 'none', loaded: 1, stored: 1 })).toBe('1 request');
 });
 
 test('what a filter has not looked at is said', () => {
+  expect([noneInWords(1), noneInWords(1_200)]).toEqual([
+    'The loaded request does not match',
+    'None of the 1,200 loaded requests match',
+  ]);
   expect(gapsInWords({ older: 'none', unsure: 0 })).toEqual([]);
   expect(gapsInWords({ older: 'full', unsure: 1 })).toEqual([
     'older entries are not loaded',

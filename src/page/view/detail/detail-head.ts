@@ -29,7 +29,7 @@ export function DetailHead({ entry, note }: { entry: Entry; note: string | undef
       { class: 'facts' },
       fact('Time', el('time', { dateTime: time, title: relativeTime(time, Date.now()) }, formatDateTime(time, zone))),
       fact('Size', el('span', { title: exactSize(size) }, formatSize(size))),
-      fact('Sender', h(Visible, { text: ip })),
+      ip !== '' && fact('Sender', h(Visible, { text: ip })),
       fact('Type', type === '' ? el('i', null, 'not given') : h(LongText, { text: type })),
       fact('ID', el('code', null, id), h(CopyButton, { text: id, label: 'Copy ID', what: 'The ID' })),
     ),

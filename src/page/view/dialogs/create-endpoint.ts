@@ -61,7 +61,7 @@ function useCreate(): (form: FormData) => Promise<Problem | undefined> {
       go({ endpoint: id });
       return undefined;
     } catch (error) {
-      return { field: fieldOf(error), text: messageOf(error) };
+      return { field: fieldOf(error), text: withoutField(messageOf(error)) };
     }
   };
 }
@@ -70,6 +70,12 @@ function useCreate(): (form: FormData) => Promise<Problem | undefined> {
 export function fieldOf(error: unknown): Field {
   if (!(error instanceof ApiError) || ![400, 403, 409].includes(error.status)) return 'form';
   return /\balias(?:es)?\b/.test(error.message) ? 'alias' : /\bpermanent\b/.test(error.message) ? 'permanent' : 'form';
+}
+
+/** The text stands beside the field. */
+function withoutField(text: string): string {
+  const said = text.replace(/^(?:alias|permanent): /, '');
+  return said === text ? text : `${said.charAt(0).toUpperCase()}${said.slice(1)}`;
 }
 
 function aliasField(problem: Problem | undefined): ComponentChild {

@@ -1,19 +1,18 @@
 import { h, type ComponentChild } from 'preact';
 import { formatCount } from '../../content/size.ts';
 import { el } from '../../el.ts';
-import { clearFilter, misses } from '../../state/filtering.ts';
+import { misses } from '../../state/filtering.ts';
 import type { Open } from '../../state/opening.ts';
-import { useInspector, useStore } from '../context.ts';
+import { useStore } from '../context.ts';
 import { SearchButton } from './list-status.ts';
+import { noneInWords } from './words.ts';
 
 /** Why the list has no rows, and what to do. */
 export function Empty({ open }: { open: Open }): ComponentChild {
-  const inspector = useInspector();
   const { shown, search, feed } = open;
   const { paused, held, filtering } = useStore(shown.state);
   const { running, filter } = useStore(search.state);
   const { list } = useStore(feed.state);
-  const clear = el('button', { onClick: () => clearFilter(inspector) }, 'Clear filter');
   const say = (text: string, ...actions: ComponentChild[]): ComponentChild =>
     el('div', { class: 'empty' }, el('p', null, text), el('div', { class: 'empty-actions' }, actions));
   if (list === 'loading' || filtering) return say('Loading …');
@@ -24,6 +23,6 @@ export function Empty({ open }: { open: Open }): ComponentChild {
     );
   if (running) return say('Nothing found yet. Searching …');
   if (filter === undefined && misses(open))
-    return say('Nothing that is loaded matches', h(SearchButton, { open }), clear);
-  return say(filter === undefined || !search.state.get().more ? 'No request matches' : 'Nothing found yet', clear);
+    return say(noneInWords(feed.book.entries.length), h(SearchButton, { open }));
+  return say(filter === undefined || !search.state.get().more ? 'No request matches' : 'Nothing found yet');
 }

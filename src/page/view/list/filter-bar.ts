@@ -10,7 +10,7 @@ import { Chips } from './chips.ts';
 import { MethodMenu, TypeMenu } from './filter-menus.ts';
 
 export function FilterBar({ open }: { open: Open }): ComponentChild {
-  const { address, go } = useInspector();
+  const { access, address, go } = useInspector();
   const filter = useStore(address, (now) => now.filter);
   const change = (part: Partial<Filter>): void => go({ filter: { ...address.get().filter, ...part } }, true);
   const choosing = { book: open.feed.book, filter, change };
@@ -21,7 +21,7 @@ export function FilterBar({ open }: { open: Open }): ComponentChild {
       h(Text, { open, change }),
       h(MethodMenu, choosing),
       h(TypeMenu, choosing),
-      h(Pause, { open }),
+      access === 'owner' && h(Pause, { open }),
     ),
     h(Chips, { filter, change }),
   ];
@@ -78,7 +78,11 @@ function Pause({ open: { shown } }: { open: Open }): ComponentChild {
   return el(
     'span',
     { class: 'pause', 'data-paused': paused ? 'true' : undefined },
-    paused && el('span', { class: 'paused' }, `Paused · ${formatCount(held)} new`),
-    el('button', { 'aria-keyshortcuts': 'p', onClick: () => shown.pause(!paused) }, paused ? 'Resume' : 'Pause'),
+    el(
+      'button',
+      { 'aria-keyshortcuts': 'p', onClick: () => shown.pause(!paused) },
+      paused && [el('span', { class: 'paused' }, `Paused · ${formatCount(held)} new`), ' '],
+      paused ? 'Resume' : 'Pause',
+    ),
   );
 }

@@ -28,17 +28,20 @@ export function ListStatus({ open }: { open: Open }): ComponentChild {
     stored,
     older,
     filtered,
-    searched: filter !== undefined,
   });
-  const gaps = filtered && misses(open) ? gapsInWords({ older, unsure }) : [];
+  const isSearched = filter !== undefined;
+  const hasRows = rows.length > 0;
+  const gaps = filtered && hasRows && !isSearched && misses(open) ? gapsInWords({ older, unsure }) : [];
   return el(
     'div',
     { class: 'list-status' },
-    el('span', { class: 'count' }, filtering ? `${count} …` : count),
+    isSearched
+      ? h(SearchProgress, { open })
+      : el('span', { class: 'count', title: 'Stored now' }, filtering ? `${count} …` : count),
     gaps.map((gap) => el('span', { class: 'gap', key: gap }, gap)),
     filtered && el('button', { class: 'quiet', onClick: () => clearFilter(inspector) }, 'Clear filter'),
-    filter === undefined ? filtered && h(SearchButton, { open }) : h(SearchProgress, { open }),
-    filtered && inspector.access === 'owner' && h(DeleteButton, null),
+    filtered && hasRows && !isSearched && h(SearchButton, { open }),
+    filtered && hasRows && inspector.access === 'owner' && h(DeleteButton, null),
     el(
       'span',
       { class: 'list-end' },
@@ -52,7 +55,7 @@ function DeleteButton(): ComponentChild {
   const { dialog } = useInspector();
   return el(
     'button',
-    { onClick: () => dialog.set({ name: 'delete-entries', ids: [], ofFilter: true }) },
+    { class: 'quiet', onClick: () => dialog.set({ name: 'delete-entries', ids: [], ofFilter: true }) },
     'Delete all that match',
   );
 }

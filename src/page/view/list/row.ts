@@ -36,8 +36,12 @@ export function Row({ entry, isOpen, isSelected, position, count, zone, today }:
       'aria-setsize': count,
     },
     el('span', { class: 'method', 'data-method': entry.method }, entry.method),
-    el('span', { class: 'event' }, event !== undefined && h(Visible, { text: event })),
-    el('span', { class: 'path' }, h(Visible, { text: pathBehindKey(entry.path).slice(0, MAX_PATH) })),
+    el(
+      'span',
+      { class: 'what' },
+      event !== undefined && el('span', { class: 'event' }, h(Visible, { text: event })),
+      el('span', { class: 'path' }, h(Visible, { text: pathBehindKey(entry.path).slice(0, MAX_PATH) })),
+    ),
     el('span', { class: 'provider' }, provider),
     el(
       'span',

@@ -10,15 +10,20 @@ interface Counts {
   stored: number;
   older: FeedState['older'];
   filtered: boolean;
-  /** Whether rows may be of the whole endpoint. */
-  searched: boolean;
 }
 
 /** `12 of 1,204`: how many rows there are, and of how many. */
-export function countInWords({ rows, loaded, stored, older, filtered, searched }: Counts): string {
+export function countInWords({ rows, loaded, stored, older, filtered }: Counts): string {
   const all = older === 'none' ? loaded : Math.max(stored, loaded);
-  if (filtered) return countOf(rows, searched ? all : loaded);
+  if (filtered) return countOf(rows, loaded);
   return older === 'none' ? plural(all, 'request', 'requests') : `${countOf(loaded, all)} loaded`;
+}
+
+/** What a filter says that finds nothing in what is loaded, while more is stored. */
+export function noneInWords(loaded: number): string {
+  return loaded === 1
+    ? 'The loaded request does not match'
+    : `None of the ${formatCount(loaded)} loaded requests match`;
 }
 
 /** What a filter has not looked at. */

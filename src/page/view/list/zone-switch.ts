@@ -1,4 +1,5 @@
 import type { ComponentChild } from 'preact';
+import { otherZoneInWords } from '../../content/time.ts';
 import { el } from '../../el.ts';
 import { useInspector, useStore } from '../context.ts';
 
@@ -10,7 +11,7 @@ export function ZoneSwitch(): ComponentChild {
     'button',
     {
       class: 'quiet zone',
-      title: 'Change between local times and UTC',
+      title: otherZoneInWords(now),
       onClick: () => zone.set(now === 'utc' ? 'local' : 'utc'),
     },
     now === 'utc' ? 'Times: UTC' : 'Times: local',

@@ -1,6 +1,6 @@
 import { h, type ComponentChild } from 'preact';
 import type { ShareScopeRecord } from '../../../domain/answers.ts';
-import { formatDateTime, relativeTime } from '../../content/time.ts';
+import { formatMinute, relativeTime } from '../../content/time.ts';
 import { el } from '../../el.ts';
 import type { Feed } from '../../state/feed.ts';
 import { useInspector } from '../context.ts';
@@ -45,10 +45,17 @@ function About({ scope }: { scope: ShareScopeRecord }): ComponentChild {
   return el(
     'p',
     null,
-    el('strong', null, requestId === null ? 'A shared endpoint, to read. ' : 'One shared request, to read. '),
-    requestId === null && ['It is ', el('code', null, endpointId), '. '],
-    until !== null && `It shows what came until ${formatDateTime(until, 'local')}. `,
-    `The link ends ${relativeTime(expiresAt, Date.now())}, on ${formatDateTime(expiresAt, 'local')}. `,
+    requestId === null
+      ? el(
+          'strong',
+          null,
+          'A shared endpoint ',
+          el('code', { title: endpointId }, endpointId.slice(0, 8)),
+          ', to read. ',
+        )
+      : el('strong', null, 'One shared request, to read. '),
+    until !== null && `It shows what came until ${formatMinute(until, 'local')}. `,
+    `The link ends ${relativeTime(expiresAt, Date.now())}, on ${formatMinute(expiresAt, 'local')}. `,
     redact
       ? 'Secrets in headers and query (***) and senders’ addresses are hidden; bodies are as sent.'
       : 'Nothing is hidden: it has what senders sent, secrets too.',

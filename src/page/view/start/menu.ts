@@ -1,4 +1,5 @@
 import type { ComponentChild } from 'preact';
+import { otherZoneInWords } from '../../content/time.ts';
 import { el } from '../../el.ts';
 import type { Dialog } from '../../state/inspector.ts';
 import { useInspector, useStore } from '../context.ts';
@@ -76,7 +77,7 @@ function useItems(): Item[][] {
     open === undefined || open.gone ? [] : ofEndpoint(open.id),
     [
       {
-        name: zone === 'utc' ? 'Show local times' : 'Show times in UTC',
+        name: otherZoneInWords(zone),
         act: () => preferences.zone.set(zone === 'utc' ? 'local' : 'utc'),
       },
       { name: 'Keyboard help', key: '?', act: opens({ name: 'help' }) },

@@ -14,11 +14,18 @@ export function SignIn(): ComponentChild {
     { class: 'sign-in' },
     el('h1', null, 'Hookbay'),
     el('p', { class: 'lead' }, 'Captures webhooks, keeps them, and shows them here as they arrive.'),
-    reason !== undefined && el('p', { class: 'boxed error', role: 'alert' }, reason),
+    reason !== undefined && el('p', { class: 'boxed error', role: 'alert' }, reasonInWords(reason)),
     isBack && el('p', { class: 'hint' }, 'After signing in, what the address names is opened.'),
     h(TokenForm, { signIn: (token) => session.signIn(token) }),
     whereFrom(),
   );
+}
+
+/** The API's general answer to any token that it does not know. */
+const GENERAL = 'A valid bearer token is required';
+
+function reasonInWords(reason: string): string {
+  return reason === GENERAL ? `This token is not valid. The server says: ${reason}.` : reason;
 }
 
 function TokenForm({ signIn }: { signIn: (token: string) => void }): ComponentChild {
@@ -73,7 +80,7 @@ function whereFrom(): ComponentChild {
     el(
       'dl',
       null,
-      place('npm start', 'prints a link that signs in; it begins with /#token='),
+      place('npm start', 'prints a link that signs in; it has /#token= in it'),
       place('Docker Compose', el('code', null, 'docker compose run --rm --no-deps api token --sub you')),
       place('Operators', [
         el('code', null, 'node dist/src/main.js token --sub you'),

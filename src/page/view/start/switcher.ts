@@ -50,7 +50,12 @@ function facts({ captured, record }: OpenEndpoint, now: number): ComponentChild 
   return el(
     'span',
     { class: 'switcher-facts' },
-    el('span', { title: 'Captured so far' }, formatCount(captured), offScreen(' captured, ')),
+    el(
+      'span',
+      { title: `${formatCount(captured)} captured so far, with those that are deleted` },
+      `${formatCount(captured)} captured`,
+      offScreen(', '),
+    ),
     expiry !== undefined && el('span', { class: 'expiry', 'data-state': expiry.state }, expiry.text),
   );
 }
