@@ -1,7 +1,7 @@
 /** The history of the tab, as far as the page writes it. */
 export interface Visited {
   push(address: string): void;
-  /** Changes the newest entry, soon. */
+  /** Changes the newest entry: at once, or soon after the change before. */
   replace(address: string): void;
   /** The address was changed by someone else. */
   drop(): void;
@@ -16,8 +16,10 @@ export function openVisited(): Visited {
 
   function write(): void {
     timer = undefined;
-    if (wanted !== undefined) history.replaceState(null, '', wanted);
+    if (wanted === undefined) return;
+    history.replaceState(null, '', wanted);
     wanted = undefined;
+    timer = setTimeout(write, REPLACE_MS);
   }
 
   function drop(): void {
@@ -35,7 +37,7 @@ export function openVisited(): Visited {
     },
     replace(address) {
       wanted = address;
-      timer ??= setTimeout(write, REPLACE_MS);
+      if (timer === undefined) write();
     },
   };
 }
