@@ -1,6 +1,8 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { LogEntry } from '../../../domain/answers.ts';
+import { bodyBytes } from '../../content/bytes.ts';
+import { kindOf } from '../../content/kind.ts';
 import { exactSize, formatSize } from '../../content/size.ts';
 import { el } from '../../el.ts';
 import { messageOf } from '../../state/api.ts';
@@ -19,8 +21,9 @@ export function DownloadButton({ entry, label }: { entry: LogEntry; label: strin
     setLoaded(0);
     try {
       const body = await readBody(api, entry, signal, setLoaded);
-      saveFile(body, `${entry.id}.bin`);
-      say(`${exactSize(body.size)} are saved as ${entry.id}.bin`);
+      const name = `${entry.id}.${extensionOf(entry)}`;
+      saveFile(body, name);
+      say(`${exactSize(body.size)} are saved as ${name}`);
     } catch (error) {
       say(signal.aborted ? 'The download was stopped' : `The download failed: ${messageOf(error)}`);
     }
@@ -29,4 +32,12 @@ export function DownloadButton({ entry, label }: { entry: LogEntry; label: strin
   if (loaded === undefined) return el('button', { type: 'button', onClick: () => void download() }, label);
   const progress = `${formatSize(loaded)} of ${formatSize(entry.size)}`;
   return el('button', { type: 'button', onClick: () => stop.current?.abort() }, `Stop (${progress})`);
+}
+
+const EXTENSIONS: Record<string, string> = { json: 'json', ndjson: 'ndjson', xml: 'xml', text: 'txt' };
+
+/** By what the body is, never by what its sender says. */
+function extensionOf(entry: LogEntry): string {
+  const { kind, mediaType } = kindOf(bodyBytes(entry), entry.content_type, entry.body_truncated === true);
+  return mediaType?.replace('image/', '') ?? EXTENSIONS[kind] ?? 'bin';
 }

@@ -16,14 +16,18 @@ export function ProviderLine({ entry }: { entry: LogEntry }): ComponentChild {
     el('strong', null, name),
     event !== undefined && el('span', { class: 'provider-event' }, h(Visible, { text: event })),
     about !== undefined && el('span', null, h(Visible, { text: about })),
-    el('span', { class: signed ? 'provider-signed' : undefined }, signed ? 'signed' : 'not signed'),
+    el(
+      'span',
+      { title: signed ? 'It has a signature header: Verify checks it' : undefined },
+      signed ? 'signed' : 'not signed',
+    ),
     id !== undefined &&
       el(
         'span',
         { class: 'provider-delivery' },
         'delivery',
         el('code', null, h(Visible, { text: id })),
-        h(CopyButton, { text: id, label: 'Copy id', what: 'The delivery id' }),
+        h(CopyButton, { text: id, label: 'Copy ID', what: 'The delivery ID' }),
       ),
   );
 }

@@ -107,6 +107,13 @@ function OutcomeView({ entry, outcome }: { entry: LogEntry; outcome: Outcome }):
   return [
     el('p', { class: valid ? 'verdict valid' : 'verdict invalid' }, valid ? '✓ Valid' : `✗ Not valid`),
     details !== undefined && el('p', null, h(Visible, { text: details })),
+    !valid &&
+      actual !== '' &&
+      el(
+        'p',
+        { class: 'verify-note' },
+        'Hookbay keeps bodies to the byte: if the secret is right, something on the way here changed the body.',
+      ),
     signed !== undefined &&
       el('p', { class: 'verify-note' }, `Captured ${captureDelay(signed, entry.created_at)} it was signed.`),
     el(

@@ -86,6 +86,7 @@ function aliasField(problem: Problem | undefined): ComponentChild {
     el('label', { for: 'alias' }, 'Alias'),
     el('input', {
       id: 'alias',
+      autofocus: true,
       name: 'alias',
       autocomplete: 'off',
       autocapitalize: 'off',
