@@ -32,7 +32,7 @@ describePage('endpoints', () => {
     await tests.capture('orders-of-many', { body: 'x' });
     const page = await tests.open({ token });
     const row = page.getByRole('row', { name: /orders-of-many/ });
-    await expect.poll(() => row.innerText()).toMatch(/1\s+(?:just now|\d+ s ago)\s+in 6 d/);
+    await expect.poll(() => row.innerText()).toMatch(/1\s+(?:just now|\d+ s ago)\s+in 7 d/);
     expect(await page.getByRole('row', { name: new RegExp(id.slice(0, 8)) }).innerText()).toMatch(/none yet\s+never/);
     await row.getByRole('link').click();
     await switcher(page).waitFor();

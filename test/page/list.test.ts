@@ -254,7 +254,8 @@ describePage('the list', () => {
     await soon(async () => Number(await active.getAttribute('aria-posinset'))).toBeGreaterThan(60);
     const [row, box] = [await active.boundingBox(), await list.locator('xpath=..').boundingBox()];
     expect(row!.y).toBeGreaterThanOrEqual(box!.y);
-    expect(row!.y + row!.height).toBeLessThanOrEqual(box!.y + box!.height);
+    // The view may have become half a pixel shorter since.
+    expect(row!.y + row!.height).toBeLessThan(box!.y + box!.height + 1);
   });
 
   test('37 arrivals are told at most once every five seconds', async () => {
