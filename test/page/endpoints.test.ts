@@ -59,7 +59,7 @@ describePage('endpoints', () => {
     await switcher(page).focus();
     await page.keyboard.press('Enter');
     const field = page.getByRole('combobox', { name: 'Find an endpoint' });
-    await field.waitFor();
+    await expect.poll(() => field.evaluate((now) => now === document.activeElement)).toBe(true);
     await page.keyboard.type('crowd-');
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowDown');

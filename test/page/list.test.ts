@@ -22,6 +22,13 @@ describePage('the list', () => {
   }
 
   const capture = (path: string, options = {}): Promise<unknown> => tests.capture(`${endpoint}${path}`, options);
+  /** One after the other is stored: captures in flight may overtake each other. */
+  const captureInOrder = async (...paths: string[]): Promise<void> => {
+    for (const path of paths) {
+      await capture(path);
+      await tests.environment.drained();
+    }
+  };
 
   test('13 rows that arrive above do not move those in view, and a pill counts them', async () => {
     await store(tests, endpoint, 1_000);
@@ -70,7 +77,7 @@ describePage('the list', () => {
     await page.keyboard.press('p');
     await page.getByText('Paused · 0 new').waitFor();
     expect(await top()).toBe(onPhone);
-    for (const path of ['/2', '/3', '/4']) await capture(path);
+    await captureInOrder('/2', '/3', '/4');
     await page.getByText('Paused · 3 new').waitFor();
     expect(await pathsOf(list)).toEqual(['/1']);
     await page.getByRole('button', { name: 'Resume' }).click();
@@ -198,7 +205,7 @@ describePage('the list', () => {
   });
 
   test('36 keys open, move, select, and do nothing while somebody types', async () => {
-    for (const path of ['/1', '/2', '/3', '/4']) await capture(path);
+    await captureInOrder('/1', '/2', '/3', '/4');
     const { page, list } = await open();
     await list.getByRole('option', { name: '/4' }).waitFor();
     const opened = (): Promise<string | null> => list.locator('[data-open] .path').textContent();
@@ -287,7 +294,7 @@ describePage('the list', () => {
   });
 
   test('a bar of the last hour filters by its minute', async () => {
-    for (const path of ['/1', '/2', '/3']) await capture(path);
+    await captureInOrder('/1', '/2', '/3');
     const { page, list } = await open();
     await page.getByRole('img', { name: /^3 captures in the last hour, most at \d\d:\d\d$/ }).waitFor();
     await capture('/4');

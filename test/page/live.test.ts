@@ -263,6 +263,7 @@ describePage('without live events', () => {
     await captureMany(id, 450);
     await page.getByRole('button', { name: 'Refresh' }).click();
     await expect.poll(() => rowsOf(page)).toEqual(await storedIds(id));
+    await page.context().close();
     await tests.stopApi();
     await tests.startApi();
   });

@@ -62,7 +62,7 @@ describePage('signing in', () => {
     await page.getByRole('option').first().waitFor();
     expect((await historyOf(page)).join(' ')).not.toContain('token=');
     await page.getByRole('button', { name: /^Endpoint/ }).click();
-    expect(await page.getByRole('dialog', { name: 'Endpoints' }).getByRole('option').count()).toBe(1);
+    await expect.poll(() => page.getByRole('dialog', { name: 'Endpoints' }).getByRole('option').count()).toBe(1);
   });
 
   test('1 what people copy with a token is left out, and an empty form asks for one', async () => {

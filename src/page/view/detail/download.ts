@@ -36,8 +36,9 @@ export function DownloadButton({ entry, label }: { entry: LogEntry; label: strin
 
 const EXTENSIONS: Record<string, string> = { json: 'json', ndjson: 'ndjson', xml: 'xml', text: 'txt' };
 
-/** By what the body is, never by what its sender says. */
+/** By what the body is, as far as that is known, never by what its sender says. */
 function extensionOf(entry: LogEntry): string {
-  const { kind, mediaType } = kindOf(bodyBytes(entry), entry.content_type, entry.body_truncated === true);
+  if (entry.body_truncated) return 'bin';
+  const { kind, mediaType } = kindOf(bodyBytes(entry), entry.content_type);
   return mediaType?.replace('image/', '') ?? EXTENSIONS[kind] ?? 'bin';
 }
