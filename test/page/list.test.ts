@@ -159,6 +159,7 @@ describePage('the list', () => {
     await capture('/0');
     const { page } = await open();
     const field = page.getByRole('searchbox', { name: 'Filter' });
+    await field.waitFor();
     await page.keyboard.press('/');
     const arriving = arrive(() => capture('/orders/1'));
     const text = 'orders/1 and whatever else people type';

@@ -2,11 +2,9 @@ import { h, type ComponentChild } from 'preact';
 import { el } from '../../el.ts';
 import { formatCount } from '../../content/size.ts';
 import { useInspector } from '../context.ts';
-import { lazy } from '../lazy.ts';
+import { EndpointList } from './endpoint-list.ts';
 import { useNow, useOpenEndpoint, usePopup, type OpenEndpoint } from './hooks.ts';
 import { expiryInWords, nameOf } from './in-words.ts';
-
-const EndpointList = lazy(async () => (await import('./endpoint-list.ts')).EndpointList);
 
 /** Says which endpoint is open, and opens another one. */
 export function Switcher(): ComponentChild {
