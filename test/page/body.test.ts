@@ -3,14 +3,10 @@ import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { client, mintToken } from '../support/client.ts';
-import { detailOf, expectText, openSent, panelOf } from './support/detail.ts';
+import { detailOf, expectText, openSent, panelOf, PNG } from './support/detail.ts';
 import { describePage, usePage, type PageTests } from './support/page.ts';
 
 const MIB = 1024 * 1024;
-const PNG = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAYAAACNMs+9AAAAFUlEQVR42mNk+M9Qz0AEYBxVSF+FABJADveWkH6oAAAAAElFTkSuQmCC',
-  'base64',
-);
 
 let tests: PageTests;
 let endpointId: string;

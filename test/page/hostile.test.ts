@@ -1,13 +1,8 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { startRecorder } from '../support/recorder.ts';
-import { detailOf, expectText, openSent, panelOf, tab } from './support/detail.ts';
+import { detailOf, expectText, openSent, panelOf, PNG, tab } from './support/detail.ts';
 import { describePage, usePage, type PageTests } from './support/page.ts';
-
-const PNG = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAYAAACNMs+9AAAAFUlEQVR42mNk+M9Qz0AEYBxVSF+FABJADveWkH6oAAAAAElFTkSuQmCC',
-  'base64',
-);
 
 let tests: PageTests;
 let endpointId: string;

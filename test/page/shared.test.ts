@@ -108,6 +108,8 @@ describePage('a share link', () => {
     const share = await shareOf();
     const page = await openLink(share);
     await page.getByRole('option').first().waitFor();
+    // What the page still asks for would tell it that the link has ended before it is asked to refresh.
+    await page.waitForLoadState('networkidle');
     await tests.owner.call('DELETE', `/api/shares/${share.id}`);
     await page.getByRole('button', { name: 'Refresh' }).click();
     await page.getByRole('alert').filter({ hasText: 'has expired or was withdrawn' }).waitFor();

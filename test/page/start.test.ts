@@ -99,10 +99,11 @@ describePage('the start', () => {
       const page = await tests.open({ token: null, path: '/openapi.json' });
       await page.goto(`${api.url}/#token=${owner.token}`);
       await untilLive(page);
-      expect(await page.getByRole('button', { name: 'Send a test request' }).count()).toBe(buttons);
+      await urlField(page).waitFor();
+      await expect.poll(() => page.getByRole('button', { name: 'Send a test request' }).count()).toBe(buttons);
       const host = buttons === 1 ? 'hooks.example.com' : 'in.example.com';
       expect(await urlField(page).inputValue()).toBe(`https://${host}/h/${id}`);
-      expect(await page.getByText('use the command').count()).toBe(1 - buttons);
+      await expect.poll(() => page.getByText('use the command').count()).toBe(1 - buttons);
       await page.context().close();
       await api.stop();
     }

@@ -3,6 +3,8 @@ import { createServer, connect, type Socket } from 'node:net';
 /** A proxy to a server that can go silent, as when a node is lost: no data passes, and no connection is closed. */
 export interface Proxy {
   port: number;
+  /** How many connections are open through it. */
+  connections(): number;
   /** Present connections never pass data again; new ones work. */
   silenceExisting(): void;
   breakExisting(): void;
@@ -55,6 +57,7 @@ export async function startProxy(targetPort: number, delayMs = 0, port = 0): Pro
   const silenced: Socket[] = [];
   return {
     port: typeof address === 'object' && address !== null ? address.port : 0,
+    connections: () => pairs.size,
     breakExisting() {
       for (const [client] of pairs) client.destroy();
     },

@@ -3,6 +3,12 @@ import type { Locator, Page } from 'playwright-core';
 import type { send } from '../../support/client.ts';
 import type { PageTests } from './page.ts';
 
+/** An image of 10 x 10 pixels. */
+export const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAYAAACNMs+9AAAAFUlEQVR42mNk+M9Qz0AEYBxVSF+FABJADveWkH6oAAAAAElFTkSuQmCC',
+  'base64',
+);
+
 type Sent = NonNullable<Parameters<typeof send>[1]>;
 
 /** The open request. */
