@@ -15,6 +15,9 @@ const BATCH_MAX_CAPTURES = 256;
 const BATCH_MAX_BYTES = 512 * 1024;
 const MAX_OVERLAPPING_FLUSHES = 4;
 
+/** Senders that were just answered send again within this time; longer gains little. */
+const LINGER_MS = 1;
+
 /** Each large capture is a job of its own; in Redis each waits for those before it. */
 const LARGE_BYTES_IN_FLIGHT = 32 * 1024 * 1024;
 
@@ -62,6 +65,7 @@ export function createIntake({ quota, enqueue, discardLarge, metrics, refuse }: 
       maxItems: BATCH_MAX_CAPTURES,
       maxBytes: BATCH_MAX_BYTES,
       maxInFlight: MAX_OVERLAPPING_FLUSHES,
+      lingerMs: LINGER_MS,
       maxWaitMs: MAX_WAIT_MS,
       sizeOf: ({ capture }) => encodedSize(capture),
       flush: (submitted) => enqueueGranted('capture', submitted),
