@@ -1,4 +1,4 @@
-import { Job, Queue, type JobsOptions, type QueueOptions, type RedisClient, type RedisQueueBackend } from 'bullmq';
+import { Job, Queue, type JobsOptions, type QueueOptions, type RedisClient } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { OutcomeUnknown } from '../deadline.ts';
 import { encodeBatch, encodeLarge, type CaptureBatchJob } from '../domain/capture-job.ts';
@@ -88,7 +88,7 @@ export async function enqueueInTransaction(
   { id, day, captures }: EnqueuedBatch,
   precede: (client: RedisClient) => Promise<unknown>,
 ): Promise<unknown> {
-  const backend = queue.getBackend() as RedisQueueBackend;
+  const backend = queue.getBackend();
   const client = await backend.client;
   const job = new Job(queue, 'batch', encodeBatch(day, captures), { ...JOB_OPTIONS, jobId: id }, id).asJSON();
   // There is none before the first connection.
