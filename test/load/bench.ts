@@ -6,6 +6,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { say, step } from '../../src/local/progress.ts';
 import { createResources } from '../../src/resources.ts';
 import { UserError } from '../../src/user-error.ts';
@@ -25,12 +26,14 @@ import { openHookbay } from './subjects/hookbay.ts';
 import { openPlain } from './subjects/plain.ts';
 import { LABELS, type Subject, type SubjectName } from './subjects/subject.ts';
 
-let stopping = false;
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+let closing: Promise<void> | undefined;
 const resources = createResources((error) => process.stderr.write(`closing: ${String(error)}\n`));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => void stop(130));
 try {
   await main(process.argv.slice(2));
-  await resources.close();
+  await close();
 } catch (error) {
   process.stderr.write(`${error instanceof UserError ? error.message : String((error as Error).stack)}\n`);
   await stop(1);
@@ -42,6 +45,9 @@ async function main(args: string[]): Promise<void> {
   if (process.platform !== 'linux') throw new UserError('The benchmark needs Linux: it reads CPU times from /proc.');
   const seconds = options.parts.reduce((sum, part) => sum + estimateSeconds(part, options), 20);
   say(`${options.parts.join(', ')}: about ${Math.ceil(seconds / 60)} minutes`);
+  const file = resolve(options.json ?? join(tmpdir(), `hookbay-bench-${Date.now()}.json`));
+  // A file that cannot be written has to be known before the run.
+  writeFileSync(file, '');
   const dataDir = mkdtempSync(join(resolve(options.data ?? tmpdir()), 'hookbay-bench-'));
   resources.add(dataDir, (folder) => rmSync(folder, { recursive: true, force: true }));
   const subjects = await openSubjects(options, dataDir);
@@ -61,14 +67,24 @@ async function main(args: string[]): Promise<void> {
   };
   const failures: string[] = [];
   for (const part of options.parts) {
-    if (stopping) return;
+    if (closing !== undefined) return;
     await runPart(part, run).catch((error: unknown) => failures.push(`${part} was not finished: ${String(error)}`));
   }
   conditions.loadAtEnd = loadavg();
-  report(options, conditions, measurements, failures);
+  report({ options, conditions, measurements, failures, file });
 }
 
-function report(options: Options, conditions: Conditions, measurements: Measurement[], failures: string[]): void {
+interface Run {
+  options: Options;
+  conditions: Conditions;
+  measurements: Measurement[];
+  /** Parts that were not finished. */
+  failures: string[];
+  /** Where the results go. */
+  file: string;
+}
+
+function report({ options, conditions, measurements, failures, file }: Run): void {
   const summaries = summarize(measurements);
   const goals = goalsOf(summaries, spreadOf(conditions.fsyncMs).median);
   say(`\n${conditionLines(conditions)}\n${options.rounds} rounds, loads of ${options.seconds} s; medians (and ranges)`);
@@ -79,7 +95,6 @@ function report(options: Options, conditions: Conditions, measurements: Measurem
     ...failures,
     ...measurements.flatMap((one) => one.problems.map((why) => `${labelOf(one)}: ${why}`)),
   ];
-  const file = options.json ?? join(tmpdir(), `hookbay-bench-${Date.now()}.json`);
   const results = { conditions, options, problems, goals: goals.map((goal) => ({ ...goal, met: isMet(goal) })) };
   writeFileSync(file, `${JSON.stringify({ ...results, summaries, measurements }, undefined, 2)}\n`);
   say(`\nResults: ${file}`);
@@ -114,14 +129,19 @@ function openSubject(name: SubjectName, { against = '' }: Options, folder: strin
     case 'plain':
       return openPlain(folder);
     case 'hookbay':
-      return openHookbay(name, resolve('.'), folder);
+      return openHookbay(name, ROOT, folder);
     case 'against':
       return openHookbay(name, resolve(against), folder);
   }
 }
 
 async function stop(code: number): Promise<never> {
-  stopping = true;
-  await resources.close();
+  await close();
   process.exit(code);
+}
+
+/** Once, also when the run is interrupted and then ends. */
+function close(): Promise<void> {
+  closing ??= resources.close();
+  return closing;
 }

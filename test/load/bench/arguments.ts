@@ -1,3 +1,5 @@
+import { accessSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { UserError } from '../../../src/user-error.ts';
 import type { SubjectName } from '../subjects/subject.ts';
@@ -61,9 +63,9 @@ export function readArguments(args: string[]): Options {
         ? GOAL_CONNECTIONS
         : (values.connections ?? '1,4,16,64,128,256').split(',').map((text) => wholeNumber('connections', text, 4_096)),
     subjects: values.subjects === undefined ? [...SUBJECTS] : values.subjects.split(',').map(subject),
-    against: values.against,
+    against: values.against && folderWith('against', values.against, 'src/main.ts', 'node_modules'),
     json: values.json,
-    data: values.data,
+    data: values.data && folderWith('data', values.data),
   };
 }
 
@@ -90,6 +92,16 @@ function subject(name: string): SubjectName {
   const known = SUBJECTS.find((one) => one === name);
   if (known === undefined) throw refusal(`There is no subject "${name}"`);
   return known;
+}
+
+/** @throws UserError when the folder has no such files */
+function folderWith(option: string, folder: string, ...files: string[]): string {
+  try {
+    for (const file of ['.', ...files]) accessSync(join(folder, file));
+    return folder;
+  } catch (error) {
+    throw refusal(`--${option}: ${(error as Error).message}`);
+  }
 }
 
 function wholeNumber(option: string, text: string, max: number): number {

@@ -7,6 +7,8 @@ const PLAIN_CONNECTIONS = [1, 16, 128];
 
 const BUSY = 128;
 
+/** A body of 256 KiB is flushed alone: more connections than these would wait too long on a small machine. */
+const SIZES_CONNECTIONS = 16;
 const SIZES = [102, 1_024, 16_384, 262_144];
 const ENDPOINTS = [1, 100, 10_000, 100_000];
 const PROCESSES = [1, 2, 4];
@@ -29,7 +31,7 @@ export function settingsOf(part: Part, options: Options): Setting[] {
     case 'new-connections':
       return [false, true].flatMap((newConnections) => of(['node', 'koa', ...ours], { newConnections }));
     case 'sizes':
-      return SIZES.flatMap((bodyBytes) => of(ours, { bodyBytes }));
+      return SIZES.flatMap((bodyBytes) => of(ours, { bodyBytes, connections: SIZES_CONNECTIONS }));
     case 'endpoints':
       return ENDPOINTS.flatMap((endpoints) => of(ours, { endpoints }));
     case 'processes':

@@ -6,7 +6,7 @@ import { shapeOf } from './setting.ts';
 import { spreadOf, type Spread } from './statistics.ts';
 
 const RATES = ['receipts/s', 'stored/s', 'p50 ms', 'p99 ms'];
-const COSTS = ['API µs', 'worker', 'Redis', 'database', 'all µs', 'batch', 'generator'];
+const COSTS = ['API µs', 'worker', 'Redis', 'database', 'all µs', 'batch', 'reads', 'statements', 'generator'];
 
 /** One line for each setting: medians, and in brackets the smallest and largest of all rounds. */
 export function tableOf(summaries: readonly Summary[]): string {
@@ -14,7 +14,8 @@ export function tableOf(summaries: readonly Summary[]): string {
 }
 
 function rowOf(summary: Summary): string[] {
-  const { setting, cpu, receiptsPerSecond, storedPerSecond, p50, p99, capturesPerBatch, generatorShare } = summary;
+  const { setting, cpu, receiptsPerSecond, storedPerSecond, p50, p99, generatorShare } = summary;
+  const { capturesPerBatch, redisReadsPerBatch, statementsPerTransaction } = summary;
   const microseconds = (role: string): string => number(cpu[role]?.median);
   return [
     shapeOf(setting),
@@ -25,7 +26,7 @@ function rowOf(summary: Summary): string[] {
     number(p99.median),
     ...['api', 'worker', 'redis', 'database'].map(microseconds),
     cpu['all'] === undefined ? '' : withSpread(cpu['all']),
-    number(capturesPerBatch.median),
+    ...[capturesPerBatch, redisReadsPerBatch, statementsPerTransaction].map(({ median }) => number(median)),
     `${Math.round(generatorShare.median * 100)} %`,
   ];
 }
@@ -53,7 +54,7 @@ export function conditionLines(conditions: Conditions): string {
     `load average ${loads[0]} at the start, ${loads[1]} at the end`,
     `stores on ${fileSystem}${fsyncMs.length === 0 ? '' : `; an append of 4 KiB with fsync takes ${number(spreadOf(fsyncMs).median)} ms (median)`}`,
     ...Object.entries(conditions.subjects).map(([name, about]) => `${name}: ${about}`),
-    'Hookbay has its default settings: look-up, quota and live events, which have no follower',
+    'Hookbay with its defaults: look-up, quota (a cap that no run reaches) and live events (no follower)',
   ].join('\n');
 }
 

@@ -108,7 +108,7 @@ function subjectOf({ subjects }: RunOptions, name: SubjectName): Subject {
 }
 
 /** Settings of one shape are neighbours; each round starts with another subject. */
-function inTurn(settings: readonly Setting[], round: number): Setting[] {
+export function inTurn(settings: readonly Setting[], round: number): Setting[] {
   const shapes = Map.groupBy(settings, (one) => JSON.stringify({ ...one, subject: '' }));
   return [...shapes.values()].flatMap((group) => {
     const first = round % group.length;

@@ -31,7 +31,7 @@ export function shapeOf(setting: Setting): string {
     case 'new-connections':
       return newConnections ? 'a new connection each' : 'kept connections';
     case 'sizes':
-      return `${Number((bodyBytes / 1024).toFixed(1))} KiB`;
+      return `${Number((bodyBytes / 1024).toFixed(1))} KiB, ${connections} connections`;
     case 'endpoints':
       return `${endpoints.toLocaleString('en')} endpoint${endpoints === 1 ? '' : 's'}`;
     case 'processes':
