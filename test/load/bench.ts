@@ -90,7 +90,7 @@ function report({ options, conditions, measurements, failures, file }: Run): voi
   say(`\n${conditionLines(conditions)}\n${options.rounds} rounds, loads of ${options.seconds} s; medians (and ranges)`);
   for (const part of options.parts)
     say(`\n${part}\n${tableOf(summaries.filter(({ setting }) => setting.part === part))}`);
-  say(`\n${goalTable(goals)}`);
+  if (goals.some(({ value }) => value !== undefined)) say(`\n${goalTable(goals)}`);
   const problems = [
     ...failures,
     ...measurements.flatMap((one) => one.problems.map((why) => `${labelOf(one)}: ${why}`)),
