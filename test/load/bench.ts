@@ -3,7 +3,7 @@
  * are met. `npm run bench -- --help` names its parts and options. Every process is on this machine; the cost is the CPU
  * time that the operating system accounts for, from the start of a load until everything of it is stored.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -28,6 +28,8 @@ import { LABELS, type Subject, type SubjectName } from './subjects/subject.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
+/** Servers that are being started have to be stopped, too. */
+let opening: Promise<unknown> = Promise.resolve();
 let closing: Promise<void> | undefined;
 const resources = createResources((error) => process.stderr.write(`closing: ${String(error)}\n`));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => void stop(130));
@@ -44,13 +46,14 @@ async function main(args: string[]): Promise<void> {
   const options = readArguments(args);
   if (process.platform !== 'linux') throw new UserError('The benchmark needs Linux: it reads CPU times from /proc.');
   const seconds = options.parts.reduce((sum, part) => sum + estimateSeconds(part, options), 20);
-  say(`${options.parts.join(', ')}: about ${Math.ceil(seconds / 60)} minutes`);
+  say(`${options.parts.join(', ')}: about ${Math.ceil(seconds / 60)} min`);
   const file = resolve(options.json ?? join(tmpdir(), `hookbay-bench-${Date.now()}.json`));
   // A file that cannot be written has to be known before the run.
   writeFileSync(file, '');
+  resources.add(file, (path) => void (statSync(path).size === 0 && rmSync(path)));
   const dataDir = mkdtempSync(join(resolve(options.data ?? tmpdir()), 'hookbay-bench-'));
   resources.add(dataDir, (folder) => rmSync(folder, { recursive: true, force: true }));
-  const subjects = await openSubjects(options, dataDir);
+  const subjects = await (opening = openSubjects(options, dataDir));
   const generator = resources.add(startGenerator(), (one) => one.stop());
   const about = [...subjects.values()].map((subject) => [LABELS[subject.name], subject.about]);
   const conditions = readConditions(dataDir, Object.fromEntries(about));
@@ -67,8 +70,8 @@ async function main(args: string[]): Promise<void> {
   };
   const failures: string[] = [];
   for (const part of options.parts) {
-    if (closing !== undefined) return;
     await runPart(part, run).catch((error: unknown) => failures.push(`${part} was not finished: ${String(error)}`));
+    if (closing !== undefined) return;
   }
   conditions.loadAtEnd = loadavg();
   report({ options, conditions, measurements, failures, file });
@@ -110,6 +113,7 @@ async function openSubjects(options: Options, dataDir: string): Promise<Map<Subj
   const subjects = new Map<SubjectName, Subject>();
   await step('Starting databases and Redis', async () => {
     for (const name of names) {
+      if (closing !== undefined) return;
       const folder = join(dataDir, name);
       mkdirSync(folder);
       subjects.set(
@@ -142,6 +146,6 @@ async function stop(code: number): Promise<never> {
 
 /** Once, also when the run is interrupted and then ends. */
 function close(): Promise<void> {
-  closing ??= resources.close();
+  closing ??= opening.catch(() => {}).then(() => resources.close());
   return closing;
 }

@@ -45,20 +45,28 @@ function isPlainAt(connections: number): boolean {
   return PLAIN_CONNECTIONS.includes(connections);
 }
 
-export const WARM_UP_SECONDS = 1;
+/** Before each measurement, at its own setting. */
+export const WARM_UP_SECONDS = 0.5;
 
 /** Once for each start of a process, until its code is compiled. */
-export const HEAT_SECONDS = 2;
+export const HEAT_SECONDS = 1.5;
 
-const START_SECONDS = 2.5;
-const PREPARE_SECONDS = 30;
+/** About how long things take on two cores; the plain pipeline falls behind, and its backlog has to be stored. */
+const SECONDS = { startBare: 0.3, start: 2.5, settle: 0.7, prepareEndpoints: 30 };
+const PLAIN_FACTOR = 2;
 
-/** About how long a part takes; the plain pipeline needs several times the load's length until its backlog is stored. */
+/** About how long a part takes. */
 export function estimateSeconds(part: Part, options: Options): number {
   const settings = settingsOf(part, options);
-  const each = ({ subject }: Setting): number =>
-    (options.seconds + WARM_UP_SECONDS) * (subject === 'plain' ? 3 : 1) + 0.7;
-  const starts = new Set(settings.map(({ subject, processes }) => `${subject} ${processes}`)).size;
-  const round = settings.reduce((sum, setting) => sum + each(setting), 0) + starts * (START_SECONDS + HEAT_SECONDS);
-  return options.rounds * round + (part === 'endpoints' ? 2 * PREPARE_SECONDS : 0);
+  const loads = settings.map(
+    ({ subject }) => (options.seconds + WARM_UP_SECONDS) * (subject === 'plain' ? PLAIN_FACTOR : 1) + SECONDS.settle,
+  );
+  const started = new Set(settings.map(({ subject, processes }) => `${subject} ${processes}`));
+  const starts = [...started].map(
+    (name) => HEAT_SECONDS + (/^(node|koa)/.test(name) ? SECONDS.startBare : SECONDS.start),
+  );
+  const round = [...loads, ...starts].reduce((sum, seconds) => sum + seconds, 0);
+  const prepared =
+    part === 'endpoints' ? SECONDS.prepareEndpoints * new Set(settings.map((one) => one.subject)).size : 0;
+  return options.rounds * round + prepared;
 }
