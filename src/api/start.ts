@@ -7,6 +7,8 @@ import { openCaptureQueues } from '../queue/capture-queue.ts';
 import { createInFlightWait } from '../queue/in-flight.ts';
 import { openMaintenanceQueue, requestSweep } from '../queue/maintenance-queue.ts';
 import { closeRedis, openRedis } from '../redis/connections.ts';
+import { channelPrefix } from '../redis/keys.ts';
+import { shardTags } from '../redis/shards.ts';
 import { startWakeUps, wakeFollowers, type WakeUps } from '../redis/wake-ups.ts';
 import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
@@ -37,7 +39,10 @@ export interface RunningApi {
  */
 export async function startApi(config: Config, resources: Resources, log: Log): Promise<RunningApi> {
   const db = resources.add(openDatabase(config.mysql), (database) => database.close());
-  const producer = resources.add(openRedis(config.redis, 'producer', log), closeRedis);
+  const producer = resources.add(
+    openRedis(config.redis, 'producer', log, shardTags(config.redis.prefix, 1)[0]),
+    closeRedis,
+  );
   const cacheRedis = resources.add(openRedis(config.redis, 'cache', log), closeRedis);
   const metrics = createApiMetrics();
   const maintenance = openMaintenanceQueue(producer, config.redis.prefix);
@@ -87,7 +92,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     wakeUps,
     stopping: stopping.signal,
     maxStreamsPerUser: config.live.maxSocketsPerUser,
-    wakeFollowers: (endpointId) => wakeFollowers(cacheRedis, config.redis.prefix, endpointId).catch(() => {}),
+    wakeFollowers: (endpointId) => wakeFollowers(cacheRedis, channelPrefix(config.redis), endpointId).catch(() => {}),
   });
 
   const readiness = await startReadiness(config, resources, log, {
@@ -114,15 +119,16 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   return { port, internalPort };
 
   function openLive(): Live {
-    const publisher = resources.add(openRedis(config.redis, 'live', log), closeRedis);
-    const events = resources.add(openRedis(config.redis, 'subscriber', log), closeRedis);
+    const prefix = channelPrefix(config.redis);
+    const publisher = resources.add(openRedis(config.redis, 'live', log, prefix), closeRedis);
+    const events = resources.add(openRedis(config.redis, 'subscriber', log, prefix), closeRedis);
     const options = {
       ...config.live,
       http: http.server,
       db,
       publisher,
       subscriber: events,
-      prefix: config.redis.prefix,
+      prefix,
       auth,
       metrics,
       log,
@@ -133,6 +139,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
 
 /** Without live events workers publish nothing, so there is nothing to subscribe to. */
 function openWakeUps({ redis, live }: Config, resources: Resources, log: Log): WakeUps {
-  const subscriber = live.enabled ? resources.add(openRedis(redis, 'follower', log), closeRedis) : undefined;
-  return resources.add(startWakeUps({ subscriber, prefix: redis.prefix, log }), (wakeUps) => wakeUps.stop());
+  const prefix = channelPrefix(redis);
+  const subscriber = live.enabled ? resources.add(openRedis(redis, 'follower', log, prefix), closeRedis) : undefined;
+  return resources.add(startWakeUps({ subscriber, prefix, log }), (wakeUps) => wakeUps.stop());
 }

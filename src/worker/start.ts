@@ -5,7 +5,8 @@ import { createWorkerMetrics } from './metrics.ts';
 import { startReadiness } from '../ops/readiness.ts';
 import { startBallast } from '../redis/ballast.ts';
 import { closeRedis, openRedis } from '../redis/connections.ts';
-import { redisKeys } from '../redis/keys.ts';
+import { channelPrefix, redisKeys } from '../redis/keys.ts';
+import { shardTags } from '../redis/shards.ts';
 import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
 import { createBroadcaster, type Broadcaster } from './broadcast.ts';
@@ -37,7 +38,7 @@ export async function startWorkerProcess(
     scrape: () => metrics.scrape(),
   });
   const queueWorker = {
-    connection: redis,
+    connection: resources.add(openRedis(config.redis, 'worker', log, shardTags(config.redis.prefix, 1)[0]), closeRedis),
     prefix: redisKeys(config.redis.prefix).queues,
     lockDuration: config.jobLockMs,
     stalledInterval: Math.ceil(config.jobLockMs / 2),
@@ -75,7 +76,8 @@ export async function startWorkerProcess(
   }
   /** Publishing has a connection of its own, so that large events do not delay jobs. */
   function openBroadcaster(): Broadcaster {
-    const publisher = resources.add(openRedis(config.redis, 'worker', log), closeRedis);
-    return createBroadcaster({ pool: db.pool, publisher, prefix: config.redis.prefix, log });
+    const prefix = channelPrefix(config.redis);
+    const publisher = resources.add(openRedis(config.redis, 'worker', log, prefix), closeRedis);
+    return createBroadcaster({ pool: db.pool, publisher, prefix, log });
   }
 }

@@ -123,15 +123,24 @@ export function environmentVariables(mysql: MysqlConfig, redis: RedisConfig): Re
     MYSQL_USER: mysql.user,
     MYSQL_PASSWORD: mysql.password,
     MYSQL_DATABASE: mysql.database,
-    REDIS_HOST: redis.host,
-    REDIS_PORT: String(redis.port),
+    ...redisAddress(redis),
     REDIS_PASSWORD: redis.password ?? '',
     REDIS_PREFIX: redis.prefix,
+    CAPTURE_QUEUE_SHARDS: String(redis.shards),
+    REDIS_WAIT_REPLICAS: String(redis.waitReplicas),
     JWT_SECRET,
     // Tests send more requests than users do; tests of the limits set their own.
     API_RATE_LIMIT_PER_MINUTE: '0',
     LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'silent',
   };
+}
+
+function redisAddress({ host, port, cluster, sentinel }: RedisConfig): Record<string, string> {
+  const list = (servers: readonly { host: string; port: number }[]): string =>
+    servers.map((server) => `${server.host}:${server.port}`).join(',');
+  if (cluster.length > 0) return { REDIS_CLUSTER_NODES: list(cluster) };
+  if (sentinel !== undefined) return { REDIS_SENTINELS: list(sentinel.servers), REDIS_SENTINEL_NAME: sentinel.name };
+  return { REDIS_HOST: host, REDIS_PORT: String(port) };
 }
 
 /** Waits until the process behind an internal port is ready. */

@@ -4,7 +4,9 @@ import type { Log } from '../../log.ts';
 import { enqueueCaptures, enqueueLargeCapture, openCaptureQueues, removeLargeBody } from '../../queue/capture-queue.ts';
 import { closeRedis, openRedis } from '../../redis/connections.ts';
 import { createEndpointCache, type EndpointCache } from '../../redis/endpoint-cache.ts';
+import { channelPrefix } from '../../redis/keys.ts';
 import { startMemoryWatch, type MemoryWatch } from '../../redis/memory-watch.ts';
+import { shardTags } from '../../redis/shards.ts';
 import { createQuota, type Quota } from '../../redis/quota.ts';
 import type { Resources } from '../../resources.ts';
 import { findCaptureTargets } from '../../store/capture-targets.ts';
@@ -37,7 +39,7 @@ export function openCapturePath(
   log: Log,
   { db, producer, cacheRedis, metrics }: CapturePathOptions,
 ): CapturePath {
-  const subscriber = resources.add(openRedis(config.redis, 'subscriber', log), closeRedis);
+  const subscriber = resources.add(openRedis(config.redis, 'subscriber', log, channelPrefix(config.redis)), closeRedis);
   const endpoints = resources.add(
     createEndpointCache({
       redis: cacheRedis,
@@ -76,7 +78,7 @@ function openQueues(
   log: Log,
 ): Pick<IntakeOptions, 'enqueue' | 'discardLarge'> {
   const { prefix } = config;
-  const bulk = resources.add(openRedis(config, 'bulk', log), closeRedis);
+  const bulk = resources.add(openRedis(config, 'bulk', log, shardTags(prefix, 1)[0]), closeRedis);
   const { capture: small } = openCaptureQueues(producer, prefix);
   const { 'capture-large': large } = openCaptureQueues(bulk, prefix);
   return {
