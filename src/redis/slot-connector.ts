@@ -84,7 +84,7 @@ async function askForSlots(config: RedisConfig, { host, port }: ServerAddress): 
   let failure: Error | undefined;
   redis.on('error', (error: Error) => (failure = error));
   try {
-    return (await redis.cluster('SLOTS')) as SlotRange[];
+    return await redis.cluster('SLOTS');
   } catch (error) {
     throw failure ?? error;
   } finally {

@@ -63,7 +63,7 @@ async function joinCluster(members: Member[], masters: number): Promise<void> {
     if (i > 0) await first.admin.cluster('MEET', HOST, port);
   }
   await eventually(async () => {
-    const views = await Promise.all(members.map(({ admin }) => admin.cluster('NODES')));
+    const views = await Promise.all(members.map(async ({ admin }) => (await admin.cluster('NODES')) as string));
     return views.every((view) => view.trim().split('\n').length === members.length && !view.includes('handshake'));
   });
   for (const [i, { admin }] of members.slice(masters).entries())
