@@ -1,4 +1,11 @@
-import { Queue, type JobsOptions, type QueueOptions } from 'bullmq';
+import {
+  Job,
+  Queue,
+  type IRedisTransaction,
+  type JobsOptions,
+  type QueueOptions,
+  type RedisQueueBackend,
+} from 'bullmq';
 import type { Redis } from 'ioredis';
 import { encodeBatch, encodeLarge, type CaptureBatchJob } from '../domain/capture-job.ts';
 import type { CapturedRequest } from '../domain/captured-request.ts';
@@ -67,6 +74,25 @@ export async function findQueued(queues: CaptureQueues, redis: Redis, batchIds: 
 /** @throws when Redis refused them, was unreachable, or did not answer in time (then they may be stored) */
 export async function enqueueCaptures(queue: CaptureQueue, batch: EnqueuedBatch): Promise<void> {
   await queue.add('batch', encodeBatch(batch.day, batch.captures), { jobId: batch.id });
+}
+
+/**
+ * The same in one transaction with what `precede` adds to it: one round trip, and one fsync.
+ * @returns the reply to the first command of the transaction
+ */
+export async function enqueueInTransaction(
+  queue: CaptureQueue,
+  { id, day, captures }: EnqueuedBatch,
+  precede: (transaction: IRedisTransaction) => void,
+): Promise<unknown> {
+  const backend = queue.getBackend() as RedisQueueBackend;
+  const transaction = (await backend.client).multi();
+  precede(transaction);
+  const job = new Job(queue, 'batch', encodeBatch(day, captures), { ...JOB_OPTIONS, jobId: id }, id);
+  void backend.addJobToTransaction(transaction, job.asJSON(), id);
+  const replies = (await transaction.exec()) ?? [];
+  for (const [error] of replies) if (error !== null) throw error;
+  return replies[0]?.[1];
 }
 
 /**
