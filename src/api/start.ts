@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import type { Config } from '../config.ts';
 import type { Log } from '../log.ts';
 import { createApiMetrics } from './metrics.ts';
@@ -8,7 +9,8 @@ import { createInFlightWait } from '../queue/in-flight.ts';
 import { openMaintenanceQueue, requestSweep } from '../queue/maintenance-queue.ts';
 import { closeRedis, openRedis } from '../redis/connections.ts';
 import { channelPrefix } from '../redis/keys.ts';
-import { shardTags } from '../redis/shards.ts';
+import { layoutProblem } from '../redis/shard-layout.ts';
+import { openShards, shardOf, type Shard } from '../redis/shards.ts';
 import { startWakeUps, wakeFollowers, type WakeUps } from '../redis/wake-ups.ts';
 import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
@@ -39,15 +41,13 @@ export interface RunningApi {
  */
 export async function startApi(config: Config, resources: Resources, log: Log): Promise<RunningApi> {
   const db = resources.add(openDatabase(config.mysql), (database) => database.close());
-  const producer = resources.add(
-    openRedis(config.redis, 'producer', log, shardTags(config.redis.prefix, 1)[0]),
-    closeRedis,
-  );
+  const shards = openShards(config.redis, 'producer', resources, log);
+  const [{ redis: producer }] = shards as [Shard];
   const cacheRedis = resources.add(openRedis(config.redis, 'cache', log), closeRedis);
   const metrics = createApiMetrics();
   const maintenance = openMaintenanceQueue(producer, config.redis.prefix);
 
-  const capturePath = openCapturePath(config, resources, log, { db, producer, cacheRedis, metrics });
+  const capturePath = openCapturePath(config, resources, log, { db, shards, cacheRedis, metrics });
   const { endpoints, memory } = capturePath;
   const captureBodies = createByteBudget(config.intakeMaxBytes);
   const answers = createByteBudget(config.answerMaxBytes);
@@ -80,7 +80,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     redisPrefix: config.redis.prefix,
     db,
     ...capturePath,
-    inFlight: createInFlight(createInFlightWait(openCaptureQueues(cacheRedis, config.redis.prefix)), log),
+    inFlight: createInFlight(inFlightOf(shards, cacheRedis), log),
     captureBodies,
     managementBodies: createByteBudget(MANAGEMENT_BODY_BYTES),
     answers,
@@ -98,7 +98,8 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   const readiness = await startReadiness(config, resources, log, {
     db,
     redis: cacheRedis,
-    pingRedis: () => Promise.all([producer.ping(), cacheRedis.ping()]),
+    pingRedis: () => Promise.all([cacheRedis.ping(), ...shards.map(({ redis }) => redis.ping())]),
+    layoutProblem: () => layoutProblem(shards),
     toleratesDeadDatabase: true,
     scrape: () => metrics.scrape(),
   });
@@ -135,6 +136,12 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     };
     return resources.add(startLive(options), (open) => open.close());
   }
+}
+
+/** The wait of a user is for the batches of its shard. */
+function inFlightOf(shards: Shard[], redis: Redis): (userId: string) => Promise<number> {
+  const waits = shards.map(({ prefix }) => createInFlightWait(openCaptureQueues(redis, prefix)));
+  return (userId) => (waits[shardOf(userId, shards.length)] as (typeof waits)[number])();
 }
 
 /** Without live events workers publish nothing, so there is nothing to subscribe to. */

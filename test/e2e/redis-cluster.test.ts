@@ -1,68 +1,143 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { slotOf, SLOTS } from '../../src/redis/slots.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { shardOf, shardPrefixes } from '../../src/redis/shards.ts';
+import { SLOTS, slotOf } from '../../src/redis/slots.ts';
 import { expectBalanced, startLoad } from '../support/accounting.ts';
-import { client, mintToken, type Client } from '../support/client.ts';
+import { captureOne, client, mintToken, send, type Client } from '../support/client.ts';
 import { eventually, openEnvironment, type Environment } from '../support/environment.ts';
 import { startFollower } from '../support/live/follower.ts';
 import { startRole, type RoleProcess } from '../support/processes.ts';
 import { startCluster, type Member, type RedisGroup } from '../support/redis-groups.ts';
 
+const SHARDS = 3;
+const CAP = 500;
+const PLANS = JSON.stringify({ race: { dailyRequests: CAP } });
+
+// Three masters, each with a replica, and a shard on each master.
 const dataDir = mkdtempSync(join(tmpdir(), 'hookbay-cluster-'));
 let group: RedisGroup;
 let environment: Environment;
-let api: RoleProcess;
+let apis: RoleProcess[];
 let worker: RoleProcess;
-let owner: Client;
-let endpointId: string;
 
 beforeAll(async () => {
   group = await startCluster(dataDir, { replicas: true });
-  environment = await openEnvironment(group);
-  const env = { ...environment.env, JOB_LOCK_MS: '2000' };
-  [api, worker] = await Promise.all([startRole('api', env), startRole('worker', env)]);
-  owner = client(api.url, mintToken('ann', { plan: 'enterprise' }));
-  endpointId = (await owner.create()).body.id;
+  environment = await openEnvironment({ ...group, redis: { ...group.redis, shards: SHARDS, waitReplicas: 1 } });
+  const env = { ...environment.env, PLANS, JOB_LOCK_MS: '2000', DURABILITY: 'strict' };
+  [worker, ...apis] = await Promise.all([startRole('worker', env), startRole('api', env), startRole('api', env)]);
 });
 afterAll(async () => {
-  await Promise.all([api.end(), worker.end()]);
+  await Promise.all([...apis, worker].map((process) => process.end()));
   await environment.close();
   await group.stop();
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-/** The server that was started as the master of a key. */
-function firstMasterOf(key: string): Member {
-  return group.members[Math.floor((slotOf(key) * 3) / SLOTS)] as Member;
+interface Tenant {
+  owner: Client;
+  token: string;
+  endpointId: string;
 }
 
-test('captures on a Redis Cluster: receipts, rows and counters agree', async () => {
-  const load = startLoad({ url: () => `${api.url}/h/${endpointId}`, connections: 8 });
-  await eventually(() => load.outcomes.length > 300);
-  await load.stop();
+/** A new user of each shard, with an endpoint. */
+function openTenants(name: string, plan = 'enterprise'): Promise<Tenant[]> {
+  const users = Array.from({ length: 1_000 }, (_, i) => `${name}-${i}`);
+  const ofShards = Array.from({ length: SHARDS }, (_, shard) => users.find((user) => shardOf(user, SHARDS) === shard));
+  return Promise.all(
+    ofShards.map(async (user) => {
+      const token = mintToken(user as string, { plan });
+      const owner = client(urlOf(0), token);
+      return { owner, token, endpointId: (await owner.create()).body.id };
+    }),
+  );
+}
+
+function urlOf(api: number): string {
+  return (apis[api % apis.length] as RoleProcess).url;
+}
+
+/** The master and the replica that were started for a shard. */
+function serversOf(shard: number): [Member, Member] {
+  const prefix = shardPrefixes(environment.config.redis.prefix, SHARDS)[shard] as string;
+  const master = Math.floor((slotOf(`{${prefix}}`) * 3) / SLOTS);
+  return [group.members[master] as Member, group.members[3 + master] as Member];
+}
+
+function loadOn({ endpointId }: Tenant, connections = 4) {
+  let sent = 0;
+  return startLoad({ url: () => `${urlOf((sent += 1))}/h/${endpointId}`, connections });
+}
+
+test('each shard has a master, and its captures are stored once', async () => {
+  const tenants = await openTenants('plain');
+  const loads = tenants.map((tenant) => loadOn(tenant));
+  await eventually(() => loads.every(({ outcomes }) => outcomes.length > 200));
+  await Promise.all(loads.map((load) => load.stop()));
   await environment.drained();
-  expect(load.outcomes.filter(({ kind }) => kind !== 'receipt')).toEqual([]);
-  await expectBalanced(environment.db, endpointId, load.outcomes);
+  for (const [i, { endpointId }] of tenants.entries()) {
+    const { outcomes } = loads[i] as (typeof loads)[number];
+    expect(outcomes.filter(({ kind }) => kind !== 'receipt')).toEqual([]);
+    await expectBalanced(environment.db, endpointId, outcomes);
+  }
+  expect(new Set(tenants.map((_tenant, shard) => serversOf(shard)[0].port)).size).toBe(SHARDS);
+  for (const [shard] of tenants.entries()) {
+    const [{ admin }] = serversOf(shard);
+    const prefix = shardPrefixes(environment.config.redis.prefix, SHARDS)[shard] as string;
+    expect(await admin.keys(`{${prefix}}:quota:user:*`)).not.toEqual([]);
+  }
 });
 
-test('a master is killed under load: its replica takes over, captures go on, and a subscriber sees them all', async () => {
-  const token = mintToken('ann', { plan: 'enterprise' });
-  const follower = startFollower(api.url, token, [endpointId]);
-  const before = (await owner.endpoint(endpointId)).body.request_count;
-  const load = startLoad({ url: () => `${api.url}/h/${endpointId}`, connections: 8 });
-  await eventually(() => load.outcomes.length > 300 && (follower.seen.get(endpointId)?.size ?? 0) > before + 100);
-  const master = firstMasterOf(`{${environment.config.redis.prefix}}`);
-  await master.kill('SIGKILL');
-  const killed = load.outcomes.length;
-  await eventually(() => load.outcomes.slice(killed).filter(({ kind }) => kind === 'receipt').length > 300);
-  await load.stop();
+test('what was told can be read on another process, large bodies too, and a deleted endpoint captures no more', async () => {
+  for (const { owner, token, endpointId } of await openTenants('readers')) {
+    const other = client(urlOf(1), token);
+    for (const body of ['small', Buffer.alloc(1_000_000, 'x')]) {
+      const { id } = await captureOne(urlOf(0), endpointId, { body });
+      expect((await other.entry(id)).status).toBe(200);
+    }
+    expect((await other.list(endpointId)).body.total).toBe(2);
+    expect((await owner.endpoints()).body.usage.dailyRequests).toBe(2);
+    expect((await other.removeEndpoint(endpointId)).status).toBe(200);
+    await eventually(async () => (await send(`${urlOf(0)}/h/${endpointId}`, { method: 'POST' })).status === 404);
+  }
+});
+
+test('the daily cap is exact over processes and shards', async () => {
+  const tenants = await openTenants('racers', 'race');
+  const loads = tenants.map((tenant) => loadOn(tenant, 8));
+  const refused = ({ outcomes }: (typeof loads)[number]) => outcomes.filter(({ status }) => status === 429).length;
+  await eventually(() => loads.every((load) => refused(load) > 50));
+  await Promise.all(loads.map((load) => load.stop()));
   await environment.drained();
-  const slow = load.outcomes.filter(({ ms }) => ms > 4_000);
-  expect(slow).toEqual([]);
-  const count = (await owner.endpoint(endpointId)).body.request_count;
-  await eventually(() => follower.seen.get(endpointId)?.size === count);
-  follower.close();
+  for (const { outcomes } of loads) expect(outcomes.filter(({ kind }) => kind === 'receipt')).toHaveLength(CAP);
+  for (const { owner } of tenants) expect((await owner.endpoints()).body.usage.dailyRequests).toBe(CAP);
+});
+
+test('a master is killed under load: no receipt is lost, other shards go on, and subscribers see every capture', async () => {
+  const tenants = await openTenants('failover');
+  const followers = tenants.map(({ token, endpointId }) => startFollower(urlOf(0), token, [endpointId]));
+  const loads = tenants.map((tenant) => loadOn(tenant));
+  const receipts = (shard: number): number =>
+    (loads[shard]?.outcomes ?? []).filter(({ kind }) => kind === 'receipt').length;
+  await eventually(() => loads.every((_load, shard) => receipts(shard) > 200));
+  const [master, replica] = serversOf(0);
+  await master.kill('SIGKILL');
+  const others = receipts(1) + receipts(2);
+  await eventually(async () => (await replica.admin.info('replication')).includes('role:master'));
+  expect(receipts(1) + receipts(2)).toBeGreaterThan(others);
+  // Until the next master has a replica, too, it cannot promise anything.
   await master.restart();
+  const before = receipts(0);
+  await eventually(() => receipts(0) > before + 200);
+  await Promise.all(loads.map((load) => load.stop()));
+  await environment.drained();
+  for (const [i, { endpointId, owner }] of tenants.entries()) {
+    const { outcomes } = loads[i] as (typeof loads)[number];
+    expect(outcomes.filter(({ kind, ms }) => kind === 'refused' || ms > 4_000)).toEqual([]);
+    await expectBalanced(environment.db, endpointId, outcomes);
+    const { request_count: count } = (await owner.endpoint(endpointId)).body;
+    await eventually(() => followers[i]?.seen.get(endpointId)?.size === count);
+    followers[i]?.close();
+  }
 });

@@ -40,7 +40,8 @@ function startWorker() {
     concurrency: 64,
     broadcast: (persisted) => broadcaster.broadcast(persisted),
     metrics: createWorkerMetrics(),
-    queueWorker: { connection: redis, prefix: redisKeys(prefix).queues, ...locks },
+    shards: [{ prefix, redis }],
+    locks,
   });
   return { warnings, close: () => worker.close() };
 }

@@ -13,6 +13,7 @@ import {
   type CaptureQueues,
 } from '../../src/queue/capture-queue.ts';
 import { closeRedis, openRedis } from '../../src/redis/connections.ts';
+import { openShards, shardPrefixes } from '../../src/redis/shards.ts';
 import { createResources, type Resources } from '../../src/resources.ts';
 import { openDatabase, type Database } from '../../src/store/database.ts';
 import { migrate } from '../../src/store/migrations.ts';
@@ -26,6 +27,7 @@ export interface Environment {
   env: Record<string, string>;
   config: Config;
   db: Database;
+  /** Those of the first shard. */
   queues: CaptureQueues;
   /** The queue of small captures. */
   queue: CaptureQueue;
@@ -56,7 +58,12 @@ export async function openEnvironment(
   const db = resources.add(openDatabase(config.mysql), (database) => database.close());
   await migrate(db);
   const redis = resources.add(openRedis(config.redis, 'worker', log), closeRedis);
-  const queues = openCaptureQueues(redis, config.redis.prefix);
+  const shards =
+    config.redis.cluster.length > 0
+      ? openShards(config.redis, 'worker', resources, log)
+      : shardPrefixes(config.redis.prefix, config.redis.shards).map((prefix) => ({ prefix, redis }));
+  const queuesOfShards = shards.map((shard) => openCaptureQueues(shard.redis, shard.prefix));
+  const [queues] = queuesOfShards as [CaptureQueues];
 
   async function inProcess<T>(
     start: (config: Config, resources: Resources) => Promise<T>,
@@ -91,7 +98,9 @@ export async function openEnvironment(
     drained: () =>
       eventually(async () => {
         const counts = await Promise.all(
-          CAPTURE_QUEUES.map((name) => queues[name].getJobCountByTypes('wait', 'active', 'delayed')),
+          queuesOfShards.flatMap((open) =>
+            CAPTURE_QUEUES.map((name) => open[name].getJobCountByTypes('wait', 'active', 'delayed')),
+          ),
         );
         return counts.every((count) => count === 0);
       }),

@@ -88,7 +88,7 @@ export async function startSentinelGroup(
   const followers = await startMembers(
     context,
     replicas,
-    () => [...settings, `replicaof ${HOST} ${master.port}`, `masterauth ${context.password}`],
+    () => [...settings, `replicaof ${HOST} ${master.port}`],
     1,
   );
   await eventually(async () => {
