@@ -130,6 +130,11 @@ test('a master is killed under load: no receipt is lost, other shards go on, and
   await master.restart();
   const before = receipts(0);
   await eventually(() => receipts(0) > before + 200);
+  // Back again, this time from a master that lives.
+  await eventually(async () => (await master.admin.cluster('FAILOVER')) === 'OK');
+  await eventually(async () => (await master.admin.info('replication')).includes('role:master'));
+  const failedBack = receipts(0);
+  await eventually(() => receipts(0) > failedBack + 200);
   await Promise.all(loads.map((load) => load.stop()));
   await environment.drained();
   for (const [i, { endpointId, owner }] of tenants.entries()) {

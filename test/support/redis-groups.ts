@@ -33,6 +33,10 @@ export interface RedisGroup {
   stop(): Promise<void>;
 }
 
+export interface SentinelGroup extends RedisGroup {
+  sentinels: ServerAddress[];
+}
+
 interface Context {
   dataDir: string;
   registry: ProcessRegistry;
@@ -82,15 +86,10 @@ async function joinCluster(members: Member[], masters: number): Promise<void> {
 export async function startSentinelGroup(
   dataDir: string,
   { replicas = 1, settings = [] as string[] } = {},
-): Promise<RedisGroup & { sentinels: ServerAddress[] }> {
+): Promise<SentinelGroup> {
   const context = await openContext(dataDir);
   const [master] = (await startMembers(context, 1, () => settings)) as [Member];
-  const followers = await startMembers(
-    context,
-    replicas,
-    () => [...settings, `replicaof ${HOST} ${master.port}`],
-    1,
-  );
+  const followers = await startMembers(context, replicas, () => [...settings, `replicaof ${HOST} ${master.port}`], 1);
   await eventually(async () => {
     const links = await Promise.all(followers.map(({ admin }) => admin.info('replication')));
     return links.every((link) => link.includes('master_link_status:up'));
@@ -195,7 +194,7 @@ async function startSentinel(context: Context, n: number, masterPort: number) {
     `sentinel monitor mymaster ${HOST} ${masterPort} 2`,
     `sentinel auth-pass mymaster ${context.password}`,
     `sentinel down-after-milliseconds mymaster ${NODE_TIMEOUT_MS}`,
-    'sentinel failover-timeout mymaster 6000',
+    'sentinel failover-timeout mymaster 3000',
   ];
   return { port, process: await startServer(context, `sentinel-${n}`, port, settings, true) };
 }
