@@ -18,7 +18,7 @@ import { readRedis, redisProblems, type RedisConfig } from './redis-config.ts';
 
 export type { RedisConfig } from './redis-config.ts';
 
-export const ROLES = ['api', 'worker', 'migrate', 'token', 'dead-letters', 'healthcheck', 'local'] as const;
+export const ROLES = ['api', 'worker', 'migrate', 'token', 'dead-letters', 'shards', 'healthcheck', 'local'] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface MysqlConfig extends MysqlAddress {

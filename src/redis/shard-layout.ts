@@ -9,32 +9,40 @@ import type { Shard } from './shards.ts';
  * number is refused, so nothing is enqueued where no worker looks for it.
  */
 
-/** KEYS: since. ARGV: shards. Returns what is recorded, and records it where nothing is. */
-const READ_OR_RECORD = `
+/** KEYS: since. ARGV: shards, 1 to replace what is recorded. Returns what is recorded then. */
+const RECORD = `
 local value = redis.call('GET', KEYS[1])
-if value then return value end
+if value and ARGV[2] ~= '1' then return value end
 local time = redis.call('TIME')
 value = tostring(time[1] * 1000 + math.floor(time[2] / 1000))
 if ARGV[1] ~= '1' then value = value .. ' ' .. ARGV[1] end
 redis.call('SET', KEYS[1], value)
 return value`;
 
-/** The recorded number of shards; negative for a shard that is closed. */
-export function recordedShards(value: string): number {
-  return Number(value.split(' ')[1] ?? 1);
-}
-
-/** Why this process must not work on these shards; undefined where it may. */
+/** Why this process must not work on these shards; undefined where it may. Records their number in an empty Redis. */
 export async function layoutProblem(shards: readonly Shard[]): Promise<string | undefined> {
+  const { length } = shards;
   for (const { prefix, redis } of shards) {
-    const recorded = await readOrRecord(redis, prefix, shards.length);
-    if (recorded === shards.length) continue;
-    const found = recorded < 0 ? 'is being changed' : `is ${recorded} in Redis`;
-    return `CAPTURE_QUEUE_SHARDS is ${shards.length} here and ${found}: to change it, stop all processes and run "shards ${shards.length}"`;
+    const value = await redis.eval(RECORD, 1, redisKeys(prefix).quotaSince, length, 0);
+    const recorded = numberIn(value as string);
+    if (recorded === length) continue;
+    const found = recorded < 0 ? 'being changed' : recorded;
+    return `CAPTURE_QUEUE_SHARDS is ${length} here and ${found} in Redis: set it to that, or stop all processes and run "shards ${length}"`;
   }
   return undefined;
 }
 
-async function readOrRecord(redis: Redis, prefix: string, shards: number): Promise<number> {
-  return recordedShards((await redis.eval(READ_OR_RECORD, 1, redisKeys(prefix).quotaSince, shards)) as string);
+/** The recorded number, negative while it is being changed; undefined in an empty Redis. */
+export async function recordedShards(redis: Redis, prefix: string): Promise<number | undefined> {
+  const value = await redis.get(redisKeys(prefix).quotaSince);
+  return value === null ? undefined : numberIn(value);
+}
+
+/** Counts of users without one come from the database from now on. */
+export async function recordShards(shards: readonly Shard[], number: number): Promise<void> {
+  for (const { prefix, redis } of shards) await redis.eval(RECORD, 1, redisKeys(prefix).quotaSince, number, 1);
+}
+
+function numberIn(value: string): number {
+  return Number(value.split(' ')[1] ?? 1);
 }
