@@ -64,6 +64,8 @@ export function openRedis(config: RedisConfig, role: RedisRole, log: Log, tag?: 
           reconnectOnError: (error) => movedAway(error) && (isPatient(role) ? 2 : 1),
           replyMapping: 'legacy',
         });
+  // A server that is no master of a slot any more ends the subscriptions to its channels, and leaves the connection open.
+  redis.on('moved', () => redis.disconnect(true));
   logOutages(redis, role, config, log);
   return redis;
 }
@@ -112,6 +114,11 @@ function openCluster(config: RedisConfig, role: RedisRole, redisOptions: RedisOp
 /** The connections to all masters; with a single Redis the connection itself. */
 export function mastersOf(redis: Redis): Redis[] {
   return redis.isCluster ? (redis as unknown as Cluster).nodes('master') : [redis];
+}
+
+/** Whether a connection is to the master of one slot of a Redis Cluster. */
+export function isSlotBound(redis: Redis): boolean {
+  return redis.options.Connector !== undefined;
 }
 
 function isPatient(role: RedisRole): boolean {
