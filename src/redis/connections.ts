@@ -65,7 +65,7 @@ export function openRedis(config: RedisConfig, role: RedisRole, log: Log, tag?: 
           replyMapping: 'legacy',
         });
   // A server that is no master of a slot any more ends the subscriptions to its channels, and leaves the connection open.
-  redis.on('moved', () => redis.disconnect(true));
+  if (isSlotBound(redis)) redis.on('moved', () => redis.disconnect(true));
   logOutages(redis, role, config, log);
   return redis;
 }
