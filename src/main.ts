@@ -88,7 +88,7 @@ async function runMigrations(config: Config, resources: Resources, log: Log): Pr
   const { openDatabase } = await import('./store/database.ts');
   const command = await import('./commands/migrate.ts');
   // Changing a large table takes long, so silence closes no connection here.
-  const db = resources.add(openDatabase(config.mysql, 0), (database) => database.close());
+  const db = resources.add(openDatabase(config.mysql, { silenceMs: 0 }), (database) => database.close());
   await command.runMigrations(db, config.plans, config.migrateWaitMs, log);
   await resources.close();
 }

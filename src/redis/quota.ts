@@ -37,9 +37,9 @@ export interface ReservedJob {
   key: string;
 }
 
-/** What a reservation needs of a transaction: to add a script to it. */
+/** What a reservation needs of a connection: to run a script. */
 interface Transaction {
-  runCommand(name: string, args: (string | number)[]): unknown;
+  runCommand(name: string, args: (string | number)[]): Promise<unknown>;
 }
 
 /** Captures counted per user and UTC day, exactly, whatever the number of pods. */
@@ -54,7 +54,7 @@ export interface Quota {
    * from being added; its reply tells, see `isReserved`. The transaction's connection must know the scripts
    * (`withScripts`).
    */
-  reserveAll(transaction: Transaction, job: ReservedJob, requests: readonly QuotaRequest[]): void;
+  reserveAll(transaction: Transaction, job: ReservedJob, requests: readonly QuotaRequest[]): Promise<unknown>;
   /** Reads a user's count from the database in advance, so that the first capture need not. */
   prepare(userId: string): Promise<void>;
   /** The batch is in the queue: its reservation is final. */
@@ -121,9 +121,8 @@ export function createQuota(
 
   return {
     reserve,
-    reserveAll(transaction, job, requests) {
-      transaction.runCommand(RESERVE_COMMAND, argumentsOf(job.id, requests, job));
-    },
+    reserveAll: (transaction, job, requests) =>
+      transaction.runCommand(RESERVE_COMMAND, argumentsOf(job.id, requests, job)),
     prepare: (userId) => seed(userId, Date.now()),
     settle: (batchId) => void settled.push(batchId),
     async refund(batchId) {

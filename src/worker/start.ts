@@ -26,7 +26,7 @@ export async function startWorkerProcess(
   resources: Resources,
   log: Log,
 ): Promise<{ internalPort: number }> {
-  const db = resources.add(openDatabase(config.mysql), (database) => database.close());
+  const db = resources.add(openDatabase(config.mysql, { joinedStatements: true }), (database) => database.close());
   const redis = resources.add(openRedis(config.redis, 'worker', log), closeRedis);
   const shards = openShards(config.redis, 'worker', resources, log);
   const metrics = createWorkerMetrics();

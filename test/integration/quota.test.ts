@@ -270,7 +270,7 @@ describe('a batch and its reservation in one transaction', () => {
     const batch = { id: newTimeOrderedId(), day, captures: [makeCapture(newEndpointId(), { userId: user })] };
     const requests = [{ userId: user, count: batch.captures.length, cap }];
     const job = { ...batch, key: queue.toKey(batch.id) };
-    const reply = await enqueueInTransaction(queue, batch, (transaction) =>
+    const reply = await enqueueInTransaction(queue, redis, batch, (transaction) =>
       quota.reserveAll(transaction, job, requests),
     );
     return { id: batch.id, reserved: isReserved(reply) };
@@ -306,8 +306,27 @@ describe('a batch and its reservation in one transaction', () => {
   test('is not enqueued where the count cannot be written', async () => {
     const before = await stateOf('none');
     await open.redis.set(countKey('broken'), 'not a hash');
-    await expect(enqueue('broken', null)).rejects.toThrow('WRONGTYPE');
+    await expect(enqueue('broken', null)).rejects.toMatchObject({
+      cause: { message: expect.stringContaining('WRONGTYPE') },
+    });
     await open.redis.del(countKey('broken'));
     expect(await stateOf('none')).toEqual(before);
+  });
+
+  test('captures go on after the scripts were removed from Redis, all of them or only the count', async () => {
+    const owner = client(url, mintToken(newUser(), { plan: 'enterprise' }));
+    const { id } = (await owner.create()).body;
+    await captureOne(url, id);
+    await environment.redis.script('FLUSH');
+    await captureOne(url, id);
+    await environment.redis.script('FLUSH');
+    // Loads the job's script, and leaves the other one out.
+    await environment.queue.add(
+      'batch',
+      { v: 1, day: utcDay(Date.now()), captures: [] },
+      { jobId: newTimeOrderedId() },
+    );
+    expect((await send(`${url}/h/${id}`, { method: 'POST' })).status).toBe(503);
+    await expect.poll(async () => (await send(`${url}/h/${id}`, { method: 'POST' })).status).toBe(200);
   });
 });

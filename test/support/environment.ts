@@ -55,7 +55,7 @@ export async function openEnvironment(
   const config = readConfig(env, 'api');
   const log = createLog(env['LOG_LEVEL'] ?? 'silent');
   const resources = createResources((error) => process.stderr.write(`closing: ${String(error)}\n`));
-  const db = resources.add(openDatabase(config.mysql), (database) => database.close());
+  const db = resources.add(openDatabase(config.mysql, { joinedStatements: true }), (database) => database.close());
   await migrate(db);
   const redis = resources.add(openRedis(config.redis, 'worker', log), closeRedis);
   const shards =

@@ -6,7 +6,7 @@ import { nextUtcDay, utcDay } from '../../domain/time.ts';
 import { httpError } from '../http/errors.ts';
 import { createGroupCommit, WaitedTooLong } from '../../group-commit.ts';
 import type { ApiMetrics } from '../metrics.ts';
-import type { CaptureQueueName, EnqueuedBatch } from '../../queue/capture-queue.ts';
+import { isUnknownScript, type CaptureQueueName, type EnqueuedBatch } from '../../queue/capture-queue.ts';
 import { wasRefused } from '../../redis/connections.ts';
 import type { Quota, QuotaRequest, Reservation } from '../../redis/quota.ts';
 import type { Refuse } from './refusals.ts';
@@ -91,7 +91,13 @@ export function createIntake(options: IntakeOptions): Intake {
     const captures = submitted.map(({ capture }) => capture);
     const batch = { id: newTimeOrderedId(), day: utcDay(Date.now()), captures };
     const requests = requestsOf(submitted);
-    const isEnqueued = await settling('capture', batch, () => enqueueReserved(batch, requests));
+    const isEnqueued = await settling('capture', batch, () => enqueueReserved(batch, requests)).catch(
+      (error: unknown) => {
+        // The two steps load the scripts again.
+        if (isUnknownScript(error)) return false;
+        throw error;
+      },
+    );
     return isEnqueued ? submitted.map(() => undefined) : enqueueGranted('capture', submitted);
   }
 

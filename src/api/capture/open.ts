@@ -114,7 +114,9 @@ function openQueues(
   const { 'capture-large': large } = openCaptureQueues(bulk, prefix);
   async function enqueueReserved(batch: EnqueuedBatch, requests: QuotaRequest[]): Promise<boolean> {
     const job = { ...batch, key: small.toKey(batch.id) };
-    return isReserved(await enqueueInTransaction(small, batch, (open) => quota.reserveAll(open, job, requests)));
+    return isReserved(
+      await enqueueInTransaction(small, producer, batch, (open) => quota.reserveAll(open, job, requests)),
+    );
   }
   return {
     enqueueReserved: (batch, requests) => replicated(producer, replicas, () => enqueueReserved(batch, requests)),
