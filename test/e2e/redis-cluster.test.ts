@@ -26,7 +26,7 @@ let worker: RoleProcess;
 beforeAll(async () => {
   group = await startCluster(dataDir, { replicas: true });
   environment = await openEnvironment({ ...group, redis: { ...group.redis, shards: SHARDS } });
-  env = { ...environment.env, PLANS, JOB_LOCK_MS: '2000' };
+  env = { ...environment.env, PLANS, JOB_LOCK_MS: '2000', API_RATE_LIMIT_PER_MINUTE: '100000' };
   [worker, ...apis] = await Promise.all([startRole('worker', env), startRole('api', env), startRole('api', env)]);
 });
 afterAll(async () => {
@@ -97,7 +97,9 @@ test('what was told can be read on another process, large bodies too, and a dele
       const { id } = await captureOne(urlOf(0), endpointId, { body });
       expect((await other.entry(id)).status).toBe(200);
     }
-    expect((await other.list(endpointId)).body.total).toBe(2);
+    const list = await other.list(endpointId);
+    expect([list.body.total, list.headers['x-captures-pending']]).toEqual([2, undefined]);
+    expect(list.headers['ratelimit']).toMatch(/r=99\d+/);
     expect((await owner.endpoints()).body.usage.dailyRequests).toBe(2);
     expect((await other.removeEndpoint(endpointId)).status).toBe(200);
     await eventually(async () => (await send(`${urlOf(0)}/h/${endpointId}`, { method: 'POST' })).status === 404);
