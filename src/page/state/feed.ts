@@ -2,7 +2,7 @@ import type { EndpointRecord } from '../../domain/answers.ts';
 import { createBook, type Book } from '../model/book.ts';
 import type { Entry } from '../model/entry.ts';
 import { ApiError, messageOf, type Api } from './api.ts';
-import { follow, type Following } from './following.ts';
+import type { Following } from './following.ts';
 import type { Link } from './link.ts';
 import { createPages, type Page } from './pages.ts';
 import { createStore, type Store } from './store.ts';
@@ -50,6 +50,9 @@ export interface FeedOptions {
   token: () => string | undefined;
   onUnauthorized: (reason: string) => void;
 }
+
+/** Why there are no live events when their code does not come. */
+const NOT_LOADED = 'a part of the page could not be loaded';
 
 /** How often it is asked whether captures still wait to be stored, once it is known that some do. */
 const PENDING_MS = 3_000;
@@ -127,10 +130,22 @@ export function openFeed(options: FeedOptions): Feed {
     if (state.get().list !== 'ready') throw new Error(state.get().error);
     return book.entries.at(-1)?.seq ?? 0;
   }
-  const following: Following | undefined =
-    options.notLive === undefined ? follow({ ...options, ...content.arriving, start, latest, fail }) : undefined;
+  let following: Following | undefined;
+  /** Its code, with Socket.IO, comes after the first rows, which people wait for. */
+  async function startFollowing(): Promise<void> {
+    if (options.notLive !== undefined || following !== undefined) return;
+    const read = await import('./following.ts').catch(() => patch({ link: { state: 'not-live', why: NOT_LOADED } }));
+    if (read === undefined || closed.signal.aborted || following !== undefined) return;
+    following = read.follow({ ...options, ...content.arriving, start, latest, fail });
+  }
+  void loaded.then(startFollowing);
 
-  return { ...content, endpointId, loadOlder, refresh: load, retry: () => following?.retry(), close };
+  async function refresh(): Promise<void> {
+    await load();
+    await startFollowing();
+  }
+
+  return { ...content, endpointId, loadOlder, refresh, retry: () => following?.retry(), close };
 }
 
 /** While captures wait to be stored, the page asks again: what it was told is said no longer than it is true. */

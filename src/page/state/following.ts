@@ -1,6 +1,5 @@
 import { trimmed, type Entry } from '../model/entry.ts';
-import { createSequence, type Sequence } from '../model/sequence.ts';
-import { BLOCKED, type Link } from './link.ts';
+import type { Link } from './link.ts';
 import { openLive, type Live } from './live.ts';
 import { onNextFrame } from './store.ts';
 
@@ -28,6 +27,8 @@ export interface Following {
 const OVERTAKEN_MS = 1_500;
 
 const RETRY_MS = 2_000;
+
+const BLOCKED = 'a WebSocket cannot be opened from here';
 
 /** Failed attempts without any success before the page says that it is not live. */
 const FUTILE_ATTEMPTS = 2;
@@ -155,5 +156,48 @@ function reportLosses({ show, latest }: FollowingOptions, last: () => number | u
           return losses === mine && report();
         });
     },
+  };
+}
+
+/**
+ * How far an endpoint has been followed. Live events come at least once and may overtake each other; `seq` counts 1, 2,
+ * 3 … in each endpoint, and numbers of deleted entries stay unused.
+ */
+interface Sequence {
+  /** Everything up to this `seq` was received, or is not stored. */
+  readonly last: number;
+  /** How many events beyond a gap have been received. */
+  readonly ahead: number;
+  /** Takes the `seq` of an event. */
+  take(seq: number): void;
+  /** Everything up to `seq` was sent. */
+  advance(seq: number): void;
+}
+
+function createSequence(start: number): Sequence {
+  let last = start;
+  const beyond = new Set<number>();
+
+  function advance(seq: number): void {
+    if (seq > last) {
+      for (const taken of beyond) if (taken <= seq) beyond.delete(taken);
+      last = seq;
+    }
+    while (beyond.delete(last + 1)) last += 1;
+  }
+
+  return {
+    get last() {
+      return last;
+    },
+    get ahead() {
+      return beyond.size;
+    },
+    take(seq) {
+      if (seq <= last) return;
+      beyond.add(seq);
+      advance(last);
+    },
+    advance,
   };
 }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Bytes } from '../../../src/page/content/bytes.ts';
-import { formFields } from '../../../src/page/content/form.ts';
+import { formFields } from '../../../src/page/content/fields.ts';
 import { MAX_PARTS, multipartParts } from '../../../src/page/content/multipart.ts';
 import { ndjsonRecords } from '../../../src/page/content/ndjson.ts';
 

@@ -3,8 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { LogEntry } from '../../../domain/answers.ts';
 import { el } from '../../el.ts';
 import { ApiError, messageOf } from '../../state/api.ts';
-import { useInspector } from '../context.ts';
-import { lazy } from '../lazy.ts';
+import { lazy, useInspector } from '../context.ts';
 
 const DifferenceView = lazy(async () => (await import('./difference.ts')).DifferenceView);
 

@@ -7,7 +7,6 @@ import { useInspector, useStore } from '../context.ts';
 export function SelectionBar(): ComponentChild {
   const { selection, dialog, go, access } = useInspector();
   const ids = useStore(selection.ids);
-  if (ids.size === 0) return null;
   return el(
     'div',
     { class: 'selection-bar', role: 'group', 'aria-label': 'Selected requests' },
