@@ -101,7 +101,7 @@ const SCREENS: Record<string, { path: () => string; visit?: Visit }> = {
   response: { path, visit: menuItem('Custom response') },
   shares: { path, visit: menuItem('Share links') },
   export: { path, visit: menuItem('Export') },
-  'delete-endpoint': { path, visit: menuItem('Delete this endpoint') },
+  'delete-endpoint': { path, visit: menuItem('Delete endpoint') },
   'delete-entries': { path, visit: entryAction('Delete') },
   switcher: {
     path,

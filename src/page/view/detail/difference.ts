@@ -2,6 +2,7 @@ import { h, type ComponentChild } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { LogEntry } from '../../../domain/answers.ts';
 import { compareEntries, MAX_CHANGES, type Change, type Section } from '../../content/diff.ts';
+import { eventName, recognise } from '../../content/provider.ts';
 import { formatDateTime, type Zone } from '../../content/time.ts';
 import { el } from '../../el.ts';
 import { pathBehindKey } from '../../model/entry.ts';
@@ -37,12 +38,11 @@ export function DifferenceView({ older, newer }: { older: LogEntry; newer: LogEn
   );
 }
 
-function entryLine(
-  sign: string,
-  kind: string,
-  { method, path, created_at: time, id }: LogEntry,
-  zone: Zone,
-): ComponentChild {
+function entryLine(sign: string, kind: string, entry: LogEntry, zone: Zone): ComponentChild {
+  const { method, path, created_at: time, id } = entry;
+  const { name, event = eventName(entry), id: delivery } = recognise(entry) ?? {};
+  const marked = (text: string | undefined): ComponentChild =>
+    text !== undefined && [' ', h(Visible, { text, class: 'compared-event' })];
   return [
     el('dt', { class: kind }, sign),
     el(
@@ -51,6 +51,9 @@ function entryLine(
       el('span', { class: 'method' }, h(Visible, { text: method })),
       ' ',
       h(Visible, { text: pathBehindKey(path) }),
+      marked(name),
+      marked(event),
+      delivery !== undefined && [' delivery ', el('code', null, h(Visible, { text: delivery }))],
       el('time', { dateTime: time, title: id }, formatDateTime(time, zone)),
     ),
   ];

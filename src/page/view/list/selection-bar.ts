@@ -15,6 +15,7 @@ export function SelectionBar(): ComponentChild {
     access === 'owner' &&
       el('button', { onClick: () => dialog.set({ name: 'delete-entries', ids: [...ids] }) }, 'Delete'),
     el('button', { class: 'quiet', onClick: () => selection.clear() }, 'Clear'),
+    el('span', { class: 'hint' }, 'Shift + click selects up to there, Ctrl + click one more'),
   );
 }
 

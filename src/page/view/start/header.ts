@@ -123,6 +123,13 @@ function facts({ captured, record }: OpenEndpoint, now: number): ComponentChild 
       `${formatCount(captured)} captured`,
       offScreen(', '),
     ),
+    record?.custom_response === true &&
+      el(
+        'span',
+        { class: 'answers', title: 'Senders get a custom response in place of the receipt' },
+        offScreen(', '),
+        'custom response',
+      ),
     expiry !== undefined && el('span', { class: 'expiry', 'data-state': expiry.state }, expiry.text),
   );
 }

@@ -48,7 +48,7 @@ function useItems(): Item[][] {
     { name: 'Custom response …', act: opens({ name: 'response', endpointId }) },
     { name: 'Share links …', act: opens({ name: 'shares', endpointId }) },
     { name: 'Export …', act: opens({ name: 'export', endpointId }) },
-    { name: 'Delete this endpoint …', act: opens({ name: 'delete-endpoint', endpointId }) },
+    { name: 'Delete endpoint …', act: opens({ name: 'delete-endpoint', endpointId }) },
   ];
   return [
     [{ name: 'New endpoint …', act: opens({ name: 'create' }) }],
