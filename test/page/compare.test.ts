@@ -33,6 +33,7 @@ async function compare(page: Page, rows: number) {
   await page.getByRole('button', { name: 'Compare', exact: true }).click();
   const pane = page.getByRole('region', { name: 'Comparison' });
   await pane.getByRole('group', { name: 'Differences' }).waitFor();
+  await pane.getByText('Comparing …').waitFor({ state: 'detached' });
   return pane;
 }
 

@@ -138,3 +138,18 @@ test('records are the lines that are not blank', () => {
   ]);
   expect(ndjsonRecords('1\n'.repeat(5_000))).toHaveLength(1_000);
 });
+
+test('a body of tiny lines costs little more than one of a single line', () => {
+  const cpuMs = (filling: string): number => {
+    const body = new TextEncoder().encode(`--X\r\n\r\n${filling.repeat((4 * 1024 * 1024) / filling.length)}`);
+    const used = [1, 2, 3].map(() => {
+      const before = process.cpuUsage();
+      expect(multipartParts(body, 'X')).toHaveLength(1);
+      const { user, system } = process.cpuUsage(before);
+      return (user + system) / 1_000;
+    });
+    return Math.min(...used);
+  };
+  // Line by line it was 100 times as much.
+  expect(cpuMs('\n') / cpuMs('x')).toBeLessThan(10);
+});
