@@ -4,7 +4,7 @@ import type { Entry } from '../model/entry.ts';
 import { ApiError, messageOf, type Api } from './api.ts';
 import type { Following } from './following.ts';
 import type { Link } from './link.ts';
-import { createPages, type Page } from './pages.ts';
+import { createPages, type Page, type Pages } from './pages.ts';
 import { createStore, type Store } from './store.ts';
 
 export interface FeedState {
@@ -60,49 +60,10 @@ const PENDING_MS = 3_000;
 export function openFeed(options: FeedOptions): Feed {
   const { api, endpointId } = options;
   const closed = new AbortController();
-  const pages = createPages(api, endpointId, closed.signal);
   const content = createContent(options.notLive);
   const { book, state, patch } = content;
   const setPending = watchPending(content, async () => void (closed.signal.aborted || (await latest().catch(fail))));
-
-  async function load(): Promise<void> {
-    try {
-      const page = await pages.newest((id) => book.get(id) !== undefined);
-      if (page === undefined) return await loadAnew();
-      const isFirst = book.entries.length === 0;
-      show(page, page.isLast ? { older: 'none' } : isFirst ? { older: 'more' } : {});
-    } catch (error) {
-      fail(error);
-    }
-  }
-
-  /** So much is new that what the list has would be an island. */
-  async function loadAnew(): Promise<void> {
-    content.forget(new Set(book.entries.map(({ id }) => id)));
-    pages.forget();
-    patch({ older: 'more' });
-    await load();
-  }
-
-  async function loadOlder(): Promise<void> {
-    const { older, list } = state.get();
-    if (older !== 'more' || list !== 'ready') return;
-    if (book.isFull()) return patch({ older: 'full' });
-    patch({ older: 'loading' });
-    try {
-      const page = await pages.older();
-      show(page, { older: page.isLast ? 'none' : 'more' });
-    } catch (error) {
-      patch({ older: 'more' });
-      fail(error);
-    }
-  }
-
-  function show({ requests, total, pending }: Page, change: Partial<FeedState>): void {
-    content.add(requests, false);
-    patch({ list: 'ready', error: undefined, stored: total, refreshedAt: Date.now(), ...change });
-    setPending(pending);
-  }
+  const { load, loadOlder } = createLoading(content, createPages(api, endpointId, closed.signal), setPending, fail);
 
   function fail(error: unknown): void {
     if (closed.signal.aborted) return;
@@ -146,6 +107,55 @@ export function openFeed(options: FeedOptions): Feed {
   }
 
   return { ...content, endpointId, loadOlder, refresh, retry: () => following?.retry(), close };
+}
+
+/** Reads pages into the book, one after another or what is new since. */
+function createLoading(
+  { book, state, patch, add, forget }: Content,
+  pages: Pages,
+  setPending: (pending: string | undefined) => void,
+  fail: (error: unknown) => void,
+) {
+  async function load(): Promise<void> {
+    try {
+      const page = await pages.newest((id) => book.get(id) !== undefined);
+      if (page === undefined) return await loadAnew();
+      const isFirst = book.entries.length === 0;
+      show(page, page.isLast ? { older: 'none' } : isFirst ? { older: 'more' } : {});
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  /** So much is new that what the list has would be an island. */
+  async function loadAnew(): Promise<void> {
+    forget(new Set(book.entries.map(({ id }) => id)));
+    pages.forget();
+    patch({ older: 'more' });
+    await load();
+  }
+
+  async function loadOlder(): Promise<void> {
+    const { older, list } = state.get();
+    if (older !== 'more' || list !== 'ready') return;
+    if (book.isFull()) return patch({ older: 'full' });
+    patch({ older: 'loading' });
+    try {
+      const page = await pages.older();
+      show(page, { older: page.isLast ? 'none' : 'more' });
+    } catch (error) {
+      patch({ older: 'more' });
+      fail(error);
+    }
+  }
+
+  function show({ requests, total, pending }: Page, change: Partial<FeedState>): void {
+    add(requests, false);
+    patch({ list: 'ready', error: undefined, stored: total, refreshedAt: Date.now(), ...change });
+    setPending(pending);
+  }
+
+  return { load, loadOlder };
 }
 
 /** While captures wait to be stored, the page asks again: what it was told is said no longer than it is true. */

@@ -64,7 +64,6 @@ export function createInspector(settings: Settings): Inspector {
   const detail = createDetail(api);
   const secrets = new Map<string, string>();
   const selection = createSelection();
-  const notice = createStore<Notice | undefined>(undefined);
   const { address, go } = createRouter((wanted) => inReach(wanted, shared), follow);
   const { open, show } = createOpening(settings, session, api, unread);
   let filtered = NO_FILTER;
@@ -115,9 +114,16 @@ export function createInspector(settings: Settings): Inspector {
     secrets,
     selection,
     preferences: openPreferences(),
-    notice,
     dialog: createStore<Dialog | undefined>(undefined),
     go,
+    ...createNotices(),
+  };
+}
+
+function createNotices(): Pick<Inspector, 'notice' | 'say'> {
+  const notice = createStore<Notice | undefined>(undefined);
+  return {
+    notice,
     say: (text) => notice.update((before) => ({ text, number: (before?.number ?? 0) + 1 })),
   };
 }

@@ -139,17 +139,19 @@ test('records are the lines that are not blank', () => {
   expect(ndjsonRecords('1\n'.repeat(5_000))).toHaveLength(1_000);
 });
 
-test('a body of tiny lines costs little more than one of a single line', () => {
-  const cpuMs = (filling: string): number => {
-    const body = new TextEncoder().encode(`--X\r\n\r\n${filling.repeat((4 * 1024 * 1024) / filling.length)}`);
+test('a body of tiny lines is not gone through line by line, in which each costs a call', () => {
+  const body = new TextEncoder().encode(`--X\r\n\r\n${'\n'.repeat(4 * 1024 * 1024)}`);
+  const cpuMs = (work: () => void): number => {
     const used = [1, 2, 3].map(() => {
       const before = process.cpuUsage();
-      expect(multipartParts(body, 'X')).toHaveLength(1);
+      work();
       const { user, system } = process.cpuUsage(before);
       return (user + system) / 1_000;
     });
     return Math.min(...used);
   };
-  // Line by line it was 100 times as much.
-  expect(cpuMs('\n') / cpuMs('x')).toBeLessThan(10);
+  const lineByLine = cpuMs(() => {
+    for (let at = 0; at !== -1; at = body.indexOf(0x0a, at + 1));
+  });
+  expect(cpuMs(() => multipartParts(body, 'X')) / lineByLine).toBeLessThan(0.6);
 });
