@@ -100,7 +100,10 @@ const SCREENS: Record<string, { path: () => string; visit?: Visit }> = {
   selection: {
     path,
     async visit(page) {
-      await page.getByRole('option').first().click({ modifiers: ['ControlOrMeta'] });
+      await page
+        .getByRole('option')
+        .first()
+        .click({ modifiers: ['ControlOrMeta'] });
       await page.getByRole('group', { name: 'Selected requests' }).waitFor();
     },
   },
