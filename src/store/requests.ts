@@ -156,43 +156,6 @@ export async function countHidden(db: Knex, { userId, since, share }: Reader, en
   return Number(hidden?.n);
 }
 
-/** Locks the endpoints first, in the worker's order, to avoid deadlocks. Returns the number of entries. */
-export async function removeRequests(db: Knex, userId: string, ids: string[]): Promise<number> {
-  const keys = ids.map(idToBytes);
-  const found = await ownedBy(db, userId)
-    .whereIn('requests.id', keys)
-    .distinct<{ endpoint_id: Buffer }[]>('requests.endpoint_id');
-  if (found.length === 0) return 0;
-  return db.transaction(async (trx) => {
-    const owned = await trx('endpoints')
-      .where('user_id', userKey(userId))
-      .whereIn(
-        'id',
-        found.map(({ endpoint_id }) => endpoint_id),
-      )
-      .orderBy('id')
-      .forUpdate()
-      .select<{ id: Buffer }[]>('id');
-    let removed = 0;
-    for (const { id } of owned) {
-      const count = await trx('requests')
-        .where('endpoint_id', id)
-        .whereIn('id', keys)
-        .whereIn('endpoint_id', ownedIds(trx, userId))
-        .delete();
-      await trx('shares')
-        .where({ endpoint_id: id, user_id: userKey(userId) })
-        .whereIn('request_id', keys)
-        .delete();
-      await trx('endpoints')
-        .where({ id, user_id: userKey(userId) })
-        .decrement('stored_count', count);
-      removed += count;
-    }
-    return removed;
-  });
-}
-
 /** The entries that a reader may see. */
 export function readable(db: Knex, { userId, since, share }: Reader): Knex.QueryBuilder {
   return ownedBy(db, userId).modify((query) => {
@@ -205,14 +168,10 @@ export function readable(db: Knex, { userId, since, share }: Reader): Knex.Query
   });
 }
 
-function ownedBy(db: Knex, userId: string): Knex.QueryBuilder {
+export function ownedBy(db: Knex, userId: string): Knex.QueryBuilder {
   return db('requests')
     .join('endpoints', 'endpoints.id', 'requests.endpoint_id')
     .where('endpoints.user_id', userKey(userId));
-}
-
-function ownedIds(db: Knex, userId: string): Knex.QueryBuilder {
-  return db('endpoints').where('user_id', userKey(userId)).select('id');
 }
 
 /** Gives way to other work in between: a page may have megabytes of header lists. */
