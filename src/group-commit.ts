@@ -13,6 +13,11 @@ export interface GroupCommitOptions<T, R> {
   maxInFlight: number;
   /** Maximum number of bytes in overlapping flushes, unless a single flush has more; no limit by default. */
   maxBytesInFlight?: number;
+  /**
+   * How long (milliseconds) a flush may wait after another for the callers that were just answered, whose next items
+   * would otherwise form a flush of their own; 0 = not at all, the default.
+   */
+  lingerMs?: number;
   /** Items that waited longer than this (milliseconds) for their flush are refused; no limit by default. */
   maxWaitMs?: number;
   sizeOf: (item: T) => number;
@@ -32,16 +37,20 @@ interface Waiting<T, R> {
 }
 
 /**
- * Group commit without a timer: an idle service flushes at once, a busy one amortises. A failed flush also refuses all
+ * Group commit: an idle service flushes at once, a busy one amortises. Callers that send again once they are answered
+ * would form two groups that wait for each other, each with a half of them; a short linger joins the groups. A failed flush also refuses all
  * waiting items: they would meet the same fault one time-out later, and their callers have deadlines.
  */
 export function createGroupCommit<T, R>(options: GroupCommitOptions<T, R>): GroupCommit<T, R> {
-  const { maxItems, maxBytes, maxInFlight, maxBytesInFlight = Infinity, maxWaitMs = Infinity, sizeOf, flush } = options;
+  const { maxItems, maxBytes, maxInFlight, maxBytesInFlight = Infinity, maxWaitMs = Infinity } = options;
+  const { lingerMs = 0, sizeOf, flush } = options;
   let waiting: Waiting<T, R>[] = [];
   let waitingBytes = 0;
   let inFlight = 0;
   let bytesInFlight = 0;
   let scheduled = false;
+  /** While it is set, flushes wait for more items. */
+  let linger: { until: number; timer: NodeJS.Timeout } | undefined;
   let onIdle: (() => void)[] = [];
 
   function submit(item: T): Promise<R> {
@@ -59,13 +68,30 @@ export function createGroupCommit<T, R>(options: GroupCommitOptions<T, R>): Grou
     scheduled = true;
     setImmediate(() => {
       scheduled = false;
-      startFlushes();
+      if (linger === undefined) startFlushes();
+      else if (waiting.length >= linger.until || isFull()) endLinger();
     });
+  }
+
+  /** Waits for as many items as were waiting and were just answered. */
+  function lingerFor(answered: number): void {
+    if (linger !== undefined) return;
+    if (lingerMs === 0 || waiting.length === 0 || isFull()) return startFlushes();
+    linger = { until: waiting.length + answered, timer: setTimeout(endLinger, lingerMs) };
+  }
+
+  function endLinger(): void {
+    clearTimeout(linger?.timer);
+    linger = undefined;
+    startFlushes();
+  }
+
+  function isFull(): boolean {
+    return waiting.length >= maxItems || waitingBytes >= maxBytes;
   }
 
   function startFlushes(): void {
     refuseLate();
-    const isFull = (): boolean => waiting.length >= maxItems || waitingBytes >= maxBytes;
     const mayOverlap = (): boolean =>
       inFlight < maxInFlight && isFull() && bytesInFlight + nextBatch().bytes <= maxBytesInFlight;
     while (waiting.length > 0 && (inFlight === 0 || mayOverlap())) void run(nextBatch());
@@ -113,7 +139,7 @@ export function createGroupCommit<T, R>(options: GroupCommitOptions<T, R>): Grou
     } finally {
       inFlight -= 1;
       bytesInFlight -= bytes;
-      startFlushes();
+      lingerFor(count);
     }
   }
 

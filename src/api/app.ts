@@ -60,10 +60,10 @@ export function createApp(options: AppOptions): Koa {
   const app = new Koa();
   // Koa itself would log only what the error handler cannot catch: connections that broke during the answer.
   app.silent = true;
-  app.use(responseHeaders);
   const renderErrors = errorHandler(options.log);
   app.use(renderErrors);
   app.use(capture(options));
+  app.use(responseHeaders);
   app.use(requestLog(options.metrics, options.log));
   // A second time below the log, because the log needs the status of a failed request.
   app.use(renderErrors);

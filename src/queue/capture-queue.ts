@@ -1,5 +1,6 @@
-import { Queue, type JobsOptions, type QueueOptions } from 'bullmq';
+import { Job, Queue, type JobsOptions, type QueueOptions, type RedisClient } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { OutcomeUnknown } from '../deadline.ts';
 import { encodeBatch, encodeLarge, type CaptureBatchJob } from '../domain/capture-job.ts';
 import type { CapturedRequest } from '../domain/captured-request.ts';
 import { redisKeys } from '../redis/keys.ts';
@@ -67,6 +68,45 @@ export async function findQueued(queues: CaptureQueues, redis: Redis, batchIds: 
 /** @throws when Redis refused them, was unreachable, or did not answer in time (then they may be stored) */
 export async function enqueueCaptures(queue: CaptureQueue, batch: EnqueuedBatch): Promise<void> {
   await queue.add('batch', encodeBatch(batch.day, batch.captures), { jobId: batch.id });
+}
+
+/** Scripts are lost when an operator removes them, or when Redis drops those that were used long ago. */
+export function isUnknownScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT');
+}
+
+/**
+ * The same in one transaction with what `precede` adds to it: one round trip, and one fsync. The commands are sent one
+ * by one, in one write: ioredis' `multi()` copies all scripts of BullMQ into each transaction, which takes 0.15 ms.
+ * @param redis the queue's connection
+ * @returns the reply to what `precede` added
+ * @throws the error of the job, which is not enqueued then; OutcomeUnknown when what `precede` added failed alone
+ */
+export async function enqueueInTransaction(
+  queue: CaptureQueue,
+  redis: Redis,
+  { id, day, captures }: EnqueuedBatch,
+  precede: (client: RedisClient) => Promise<unknown>,
+): Promise<unknown> {
+  const backend = queue.getBackend();
+  const client = await backend.client;
+  const job = new Job(queue, 'batch', encodeBatch(day, captures), { ...JOB_OPTIONS, jobId: id }, id).asJSON();
+  // There is none before the first connection.
+  const stream = redis.stream as Redis['stream'] | undefined;
+  stream?.cork();
+  const sent = Promise.all([
+    redis.multi({ pipeline: false }),
+    precede(client),
+    backend.addJobToTransaction(client, job, id),
+    redis.exec(),
+  ]);
+  stream?.uncork();
+  const [[error, reply] = [], [refusal] = []] = (await sent)[3] ?? [];
+  if (refusal) throw refusal;
+  if (!error) return reply;
+  // On a new connection ioredis sends whole scripts, not their hashes.
+  if (isUnknownScript(error)) redis.disconnect(true);
+  throw new OutcomeUnknown('the command before the job failed', { cause: error });
 }
 
 /**

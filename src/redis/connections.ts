@@ -22,7 +22,7 @@ export type RedisRole = 'producer' | 'bulk' | 'cache' | 'live' | 'follower' | 's
 const FAIL_FAST = { enableOfflineQueue: false, maxRetriesPerRequest: 1, autoResendUnfulfilledCommands: false } as const;
 
 const ROLE_OPTIONS: Record<RedisRole, RedisOptions> = {
-  producer: { ...FAIL_FAST, commandTimeout: 1_200, socketTimeout: 3_000, enableAutoPipelining: true },
+  producer: { ...FAIL_FAST, commandTimeout: 1_200, socketTimeout: 3_000 },
   bulk: { ...FAIL_FAST, commandTimeout: 1_200, socketTimeout: 3_000 },
   cache: { ...FAIL_FAST, commandTimeout: 400, socketTimeout: 3_000, enableAutoPipelining: true },
   live: { ...FAIL_FAST, commandTimeout: 500, socketTimeout: 3_000 },

@@ -34,8 +34,12 @@ export interface CachedTarget extends CachedEndpoint {
 }
 
 export interface EndpointCache {
+  /** What this process knows of an endpoint, without waiting: most captures find theirs here. */
+  peek(key: string): CachedTarget | undefined;
   /** @throws when Redis is unreachable, or when it has no copy and the database is unreachable */
   find(key: string): Promise<CachedTarget | undefined>;
+  /** Another number after this process learned of a change of any endpoint, alias or plan. */
+  version: () => number;
   /** Announces a new endpoint to all pods. A failure is harmless: look-ups find the endpoint in the database. */
   created(target: NewTarget, alias: string | null): Promise<void>;
   /**
@@ -81,7 +85,7 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
   const { redis, prefix, log } = options;
   const keys = redisKeys(prefix);
   const local = createEndpointCopies(options);
-  const { find, findPlan } = createLookUp(options, local);
+  const { peek, find, findPlan } = createLookUp(options, local);
 
   /** The database is asked for the response, because it may have changed meanwhile; `before` is used without it. */
   async function restore(target: NewTarget, before: string | null, mark: string, forMs: number): Promise<void> {
@@ -100,7 +104,9 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
   }
 
   return {
+    peek,
     find,
+    version: local.version,
     async created(target, alias) {
       const record = recordOf({ ...target, response: null, responseVersion: 0 });
       await Promise.all([
@@ -152,8 +158,7 @@ export function createEndpointCache(options: EndpointCacheOptions): EndpointCach
 function createLookUp({ redis, prefix, findInDatabase }: EndpointCacheOptions, local: EndpointCopies) {
   const keys = redisKeys(prefix);
 
-  /** Without waiting, because each capture asks, and most find their endpoint here. */
-  function findLocally(key: string): CachedTarget | undefined {
+  function peek(key: string): CachedTarget | undefined {
     const id = isUuid(key) ? key : local.aliases.peek(keys.alias(key));
     const endpoint = id === undefined ? undefined : local.endpoints.peek(keys.endpoint(id));
     const plan = endpoint === undefined ? undefined : local.plans.peek(keys.plan(endpoint.userId));
@@ -161,7 +166,7 @@ function createLookUp({ redis, prefix, findInDatabase }: EndpointCacheOptions, l
   }
 
   async function find(key: string): Promise<CachedTarget | undefined> {
-    const known = findLocally(key);
+    const known = peek(key);
     if (known !== undefined) return known;
     const id = isUuid(key) ? key : await local.aliases.read(keys.alias(key), () => loadAlias(key));
     const endpoint = id === undefined ? undefined : await findById(id);
@@ -219,5 +224,5 @@ function createLookUp({ redis, prefix, findInDatabase }: EndpointCacheOptions, l
     return (await redis.get(keys.plan(userId))) ?? undefined;
   }
 
-  return { find, findPlan };
+  return { peek, find, findPlan };
 }

@@ -38,6 +38,8 @@ export interface EndpointCopies {
   endpoints: LocalCopies<CachedEndpoint>;
   plans: LocalCopies<string>;
   drop(keys: readonly string[]): void;
+  /** Another number after any copy was dropped. */
+  version: () => number;
   listening: Listening;
 }
 
@@ -53,11 +55,14 @@ export function createEndpointCopies({ subscriber, prefix, log }: EndpointCopies
   });
   const plans = createLocalCopies<string>(options);
   const all = [aliases, endpoints, plans];
+  let version = 0;
 
   function drop(changed: readonly string[]): void {
+    version += 1;
     for (const key of changed) for (const copies of all) copies.drop(key);
   }
   function clear(): void {
+    version += 1;
     for (const copies of all) copies.clear();
   }
   subscriber.on('message', (_channel, message) => {
@@ -77,7 +82,7 @@ export function createEndpointCopies({ subscriber, prefix, log }: EndpointCopies
       log.warn({ error: describeError(error) }, 'Cannot subscribe to endpoint changes; every look-up queries Redis');
     },
   });
-  return { aliases, endpoints, plans, drop, listening };
+  return { aliases, endpoints, plans, drop, version: () => version, listening };
 }
 
 function bytesOf({ response }: CachedEndpoint): number {

@@ -21,55 +21,86 @@ end`;
  * since before that day: a Redis that started empty requests the count first (-1). The reservation is noted under the
  * batch's id, so that one that is never settled can be refunded.
  *
- * KEYS: pending, since, one hash a user. ARGV: batch id, note, ids to settle (JSON), then count and cap a user.
- * Returns: seconds, microseconds, then granted and used a user.
+ * With a day, the batch's job follows in the same transaction: everything is granted, or nothing is reserved. Then, and
+ * after an error, the job's key is taken for a moment, because BullMQ adds no job whose key exists
+ * (https://docs.bullmq.io/guide/jobs/job-ids).
+ *
+ * KEYS: pending, since, the job, one hash a user. ARGV: batch id, users (JSON), ids to settle (JSON), the day of the
+ * job or -1, then count and cap a user.
+ * Returns: seconds, microseconds, 1 where it reserved (otherwise 0), then granted and used a user.
  */
 const RESERVE = `${DROP_OLD_DAYS}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local today = math.floor(time[1] / 86400)
-local since = redis.call('GET', KEYS[2])
-if not since then
-  since = now
-  redis.call('SET', KEYS[2], now)
-end
-local reply = { time[1], time[2] }
-local counts = {}
-local missing = false
-for i = 3, #KEYS do
-  local used = redis.call('HGET', KEYS[i], today)
-  if not used and tonumber(since) >= today * 86400000 then
-    used = -1
-    missing = true
+local jobDay = tonumber(ARGV[4])
+
+local function countsOfToday()
+  local since = redis.call('GET', KEYS[2])
+  if not since then
+    since = now
+    redis.call('SET', KEYS[2], now)
   end
-  counts[i] = tonumber(used or 0)
-end
-for i = 3, #KEYS do
-  local count = tonumber(ARGV[2 * i - 2])
-  local cap = tonumber(ARGV[2 * i - 1])
-  if missing then
-    reply[2 * i - 3] = 0
-    reply[2 * i - 2] = counts[i]
-  else
-    local granted = count
-    if cap >= 0 then granted = math.max(0, math.min(count, cap - counts[i])) end
-    if granted > 0 then
-      if counts[i] == 0 then dropOldDays(KEYS[i], today) end
-      redis.call('HINCRBY', KEYS[i], today, granted)
-      redis.call('EXPIRE', KEYS[i], ${KEEP_SECONDS})
+  local counts = {}
+  local missing = false
+  for i = 4, #KEYS do
+    local used = redis.call('HGET', KEYS[i], today)
+    if not used and tonumber(since) >= today * 86400000 then
+      used = -1
+      missing = true
     end
-    reply[2 * i - 3] = granted
-    reply[2 * i - 2] = counts[i] + granted
+    counts[i - 3] = tonumber(used or 0)
   end
+  return counts, missing
 end
-local settled = cjson.decode(ARGV[3])
-if #settled > 0 then redis.call('HDEL', KEYS[1], unpack(settled)) end
-if not missing then
+
+local function grantsFor(counts)
   local grants = {}
-  for i = 3, #KEYS do grants[i - 2] = reply[2 * i - 3] end
+  local all = true
+  for i, used in ipairs(counts) do
+    local count = tonumber(ARGV[2 * i + 3])
+    local cap = tonumber(ARGV[2 * i + 4])
+    grants[i] = cap < 0 and count or math.max(0, math.min(count, cap - used))
+    if grants[i] < count then all = false end
+  end
+  return grants, all
+end
+
+local function count(counts, grants)
+  for i, granted in ipairs(grants) do
+    if granted > 0 then
+      local key = KEYS[i + 3]
+      if counts[i] == 0 then dropOldDays(key, today) end
+      redis.call('HINCRBY', key, today, granted)
+      redis.call('EXPIRE', key, ${KEEP_SECONDS})
+    end
+  end
   redis.call('HSET', KEYS[1], ARGV[1], cjson.encode({ at = now, day = today, users = cjson.decode(ARGV[2]), grants = grants }))
 end
-return reply`;
+
+local function reserve()
+  local settled = cjson.decode(ARGV[3])
+  if #settled > 0 then redis.call('HDEL', KEYS[1], unpack(settled)) end
+  local counts, missing = countsOfToday()
+  local grants, all = grantsFor(counts)
+  local reserved = not missing and (jobDay == -1 or (all and jobDay == today))
+  if reserved then count(counts, grants) end
+  local reply = { time[1], time[2], reserved and 1 or 0 }
+  for i, used in ipairs(counts) do
+    local granted = reserved and grants[i] or 0
+    reply[2 * i + 2] = granted
+    reply[2 * i + 3] = used + granted
+  end
+  return reply, reserved
+end
+
+local ok, reply, reserved = pcall(reserve)
+if not reserved and jobDay ~= -1 then
+  redis.call('HSET', KEYS[3], 'refused', 1)
+  redis.call('EXPIRE', KEYS[3], 10)
+end
+if ok then return reply end
+return redis.error_reply(type(reply) == 'table' and reply.err or tostring(reply))`;
 
 /** Stores the count of a day unless there is one. KEYS: the user's hash. ARGV: day, count. */
 const SEED = `${DROP_OLD_DAYS}
@@ -92,8 +123,10 @@ for i = 2, #KEYS do
 end
 return 1`;
 
+export const RESERVE_COMMAND = 'hookbayReserve';
+
 interface Scripts {
-  hookbayReserve(keyCount: number, ...keysAndArguments: (string | number)[]): Promise<(number | string)[]>;
+  [RESERVE_COMMAND](...keysAndArguments: (string | number)[]): Promise<(number | string)[]>;
   hookbaySeed(keyCount: number, ...keysAndArguments: (string | number)[]): Promise<null>;
   hookbayRefund(keyCount: number, ...keysAndArguments: (string | number)[]): Promise<number>;
 }
@@ -101,7 +134,7 @@ interface Scripts {
 /** ioredis sends a script's hash, and the whole script where Redis does not know it. */
 export function withScripts(redis: Redis): Scripts {
   const scripts = redis as unknown as Partial<Scripts>;
-  if (scripts.hookbayReserve === undefined) redis.defineCommand('hookbayReserve', { lua: RESERVE });
+  if (scripts[RESERVE_COMMAND] === undefined) redis.defineCommand(RESERVE_COMMAND, { lua: RESERVE });
   if (scripts.hookbaySeed === undefined) redis.defineCommand('hookbaySeed', { lua: SEED });
   if (scripts.hookbayRefund === undefined) redis.defineCommand('hookbayRefund', { lua: REFUND });
   return scripts as Scripts;

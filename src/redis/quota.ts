@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { DAY_MS, utcDay } from '../domain/time.ts';
 import { redisKeys, type RedisKeys } from './keys.ts';
-import { withScripts } from './quota-scripts.ts';
+import { RESERVE_COMMAND, withScripts } from './quota-scripts.ts';
 
 /** After this time a batch was either enqueued, or never will be. */
 const PENDING_MS = 60_000;
@@ -30,6 +30,18 @@ export interface Reservation {
   grants: Map<string, Grant>;
 }
 
+/** The job of a batch: the UTC day that it counts for, and its key in Redis. */
+export interface ReservedJob {
+  id: string;
+  day: string;
+  key: string;
+}
+
+/** What a reservation needs of a connection: to run a script. */
+interface Transaction {
+  runCommand(name: string, args: (string | number)[]): Promise<unknown>;
+}
+
 /** Captures counted per user and UTC day, exactly, whatever the number of pods. */
 export interface Quota {
   /**
@@ -37,6 +49,12 @@ export interface Quota {
    * @throws when Redis does not answer, or a lost count cannot be read back from the database
    */
   reserve(batchId: string, requests: readonly QuotaRequest[]): Promise<Reservation>;
+  /**
+   * Adds the same to a transaction, to be followed by the batch's job: it counts all captures, or none and keeps the job
+   * from being added; its reply tells, see `isReserved`. The transaction's connection must know the scripts
+   * (`withScripts`).
+   */
+  reserveAll(transaction: Transaction, job: ReservedJob, requests: readonly QuotaRequest[]): Promise<unknown>;
   /** Reads a user's count from the database in advance, so that the first capture need not. */
   prepare(userId: string): Promise<void>;
   /** The batch is in the queue: its reservation is final. */
@@ -63,22 +81,29 @@ export function createQuota(
   const scripts = withScripts(redis);
   const settled: string[] = [];
 
-  async function reserve(batchId: string, requests: readonly QuotaRequest[]): Promise<Reservation> {
+  function argumentsOf(batchId: string, requests: readonly QuotaRequest[], job?: ReservedJob): (string | number)[] {
     // If this call fails, the reconciler settles these.
     const done = settled.splice(0, SETTLE_CHUNK);
     const users = requests.map(({ userId }) => userId);
-    const reply = await scripts.hookbayReserve(
-      2 + users.length,
+    return [
+      3 + users.length,
       keys.quotaPending,
       keys.quotaSince,
+      job?.key ?? keys.quotaPending,
       ...users.map(keys.quotaOfUser),
       batchId,
       JSON.stringify(users),
       JSON.stringify(done),
+      job === undefined ? -1 : Math.floor(Date.parse(job.day) / DAY_MS),
       ...requests.flatMap(({ count, cap }) => [count, cap ?? -1]),
-    );
-    const [seconds = 0, micros = 0, ...pairs] = reply.map(Number);
+    ];
+  }
+
+  async function reserve(batchId: string, requests: readonly QuotaRequest[]): Promise<Reservation> {
+    const reply = await scripts[RESERVE_COMMAND](...argumentsOf(batchId, requests));
+    const [seconds = 0, micros = 0, , ...pairs] = reply.map(Number);
     const now = seconds * 1000 + Math.floor(micros / 1000);
+    const users = requests.map(({ userId }) => userId);
     const grants = new Map(users.map((user, i) => [user, { granted: pairs[2 * i] ?? 0, used: pairs[2 * i + 1] ?? 0 }]));
     const unknown = users.filter((user) => grants.get(user)?.used === -1);
     if (unknown.length === 0) return { day: utcDay(now), now, grants };
@@ -94,6 +119,8 @@ export function createQuota(
 
   return {
     reserve,
+    reserveAll: (transaction, job, requests) =>
+      transaction.runCommand(RESERVE_COMMAND, argumentsOf(job.id, requests, job)),
     prepare: (userId) => seed(userId, Date.now()),
     settle: (batchId) => void settled.push(batchId),
     async refund(batchId) {
@@ -101,6 +128,11 @@ export function createQuota(
       if (note !== null) await refundNoted(redis, keys, batchId, JSON.parse(note) as Pending);
     },
   };
+}
+
+/** Whether a reply to `reserveAll` says that the captures were counted. */
+export function isReserved(reply: unknown): boolean {
+  return Array.isArray(reply) && Number(reply[2]) === 1;
 }
 
 /**

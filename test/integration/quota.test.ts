@@ -1,9 +1,12 @@
 import { connect } from 'node:net';
-import { describe, expect, test } from 'vitest';
-import { firstIdAt, idToBytes, newTimeOrderedId } from '../../src/domain/ids.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { firstIdAt, idToBytes, newEndpointId, newTimeOrderedId } from '../../src/domain/ids.ts';
 import { utcDay } from '../../src/domain/time.ts';
-import { createQuota, reconcileQuota, type Quota } from '../../src/redis/quota.ts';
+import { enqueueInTransaction } from '../../src/queue/capture-queue.ts';
+import { withScripts } from '../../src/redis/quota-scripts.ts';
+import { createQuota, isReserved, reconcileQuota, type Quota } from '../../src/redis/quota.ts';
 import { userKey } from '../../src/store/users.ts';
+import { makeCapture } from '../support/captures.ts';
 import { captureOne, client, mintToken, send } from '../support/client.ts';
 import { openEnvironment, useEnvironment, type Environment } from '../support/environment.ts';
 
@@ -251,4 +254,79 @@ test('the count in Redis, the usage in the list, daily_usage and the rows are eq
       .where({ endpoint_id: idToBytes(id) })
       .andWhere('id', '>', idToBytes(firstIdAt(0))),
   ).toHaveLength(7);
+});
+
+describe('a batch and its reservation in one transaction', () => {
+  let open: Environment;
+  beforeAll(async () => {
+    open = await openEnvironment();
+    withScripts(open.redis);
+  });
+  afterAll(() => open.close());
+
+  async function enqueue(user: string, cap: number | null, day = utcDay(Date.now())) {
+    const { redis, queue, config } = open;
+    const quota = createQuota(redis, config.redis.prefix, () => Promise.reject(new Error('must not be queried')));
+    const batch = { id: newTimeOrderedId(), day, captures: [makeCapture(newEndpointId(), { userId: user })] };
+    const requests = [{ userId: user, count: batch.captures.length, cap }];
+    const job = { ...batch, key: queue.toKey(batch.id) };
+    const reply = await enqueueInTransaction(queue, redis, batch, (transaction) =>
+      quota.reserveAll(transaction, job, requests),
+    );
+    return { id: batch.id, reserved: isReserved(reply) };
+  }
+  const countKey = (user: string): string => `{${open.config.redis.prefix}}:quota:user:${user}`;
+  const stateOf = async (user: string) => ({
+    jobs: await open.queue.getJobCountByTypes('wait'),
+    counted: Object.values(await open.redis.hgetall(countKey(user))),
+    noted: await open.redis.hlen(`{${open.config.redis.prefix}}:quota:pending`),
+  });
+  const seed = async (user: string, used: number): Promise<void> =>
+    void (await open.redis.hset(countKey(user), Math.floor(Date.now() / 86_400_000), used));
+
+  test('is counted and enqueued, or neither: over the cap, of another day, or with an unknown count', async () => {
+    await seed('within', 1);
+    expect(await enqueue('within', 2)).toMatchObject({ reserved: true });
+    const after = { jobs: 1, counted: ['2'], noted: 1 };
+    expect(await stateOf('within')).toEqual(after);
+
+    const { id, reserved } = await enqueue('within', 2);
+    expect(reserved).toBe(false);
+    expect(await stateOf('within')).toEqual(after);
+    expect(await open.queue.getJobState(id)).toBe('unknown');
+    // The key that kept the job from being added does not stay.
+    expect(await open.redis.ttl(open.queue.toKey(id))).toBeGreaterThan(0);
+
+    expect(await enqueue('within', null, utcDay(Date.now() - 86_400_000))).toMatchObject({ reserved: false });
+    expect(await enqueue('unknown', 5)).toMatchObject({ reserved: false });
+    expect(await stateOf('within')).toEqual(after);
+    expect(await stateOf('unknown')).toMatchObject({ counted: [] });
+  });
+
+  test('is not enqueued where the count cannot be written', async () => {
+    const before = await stateOf('none');
+    await open.redis.set(countKey('broken'), 'not a hash');
+    await expect(enqueue('broken', null)).rejects.toMatchObject({
+      cause: { message: expect.stringContaining('WRONGTYPE') },
+    });
+    await open.redis.del(countKey('broken'));
+    expect(await stateOf('none')).toEqual(before);
+  });
+
+  test('captures go on after the scripts were removed from Redis, all of them or only the count', async () => {
+    const owner = client(url, mintToken(newUser(), { plan: 'enterprise' }));
+    const { id } = (await owner.create()).body;
+    await captureOne(url, id);
+    await environment.redis.script('FLUSH');
+    await captureOne(url, id);
+    await environment.redis.script('FLUSH');
+    // Loads the job's script, and leaves the other one out.
+    await environment.queue.add(
+      'batch',
+      { v: 1, day: utcDay(Date.now()), captures: [] },
+      { jobId: newTimeOrderedId() },
+    );
+    expect((await send(`${url}/h/${id}`, { method: 'POST' })).status).toBe(503);
+    await expect.poll(async () => (await send(`${url}/h/${id}`, { method: 'POST' })).status).toBe(200);
+  });
 });

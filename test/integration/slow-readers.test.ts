@@ -9,7 +9,7 @@ import { listen } from '../../src/ops/listen.ts';
 import { send } from '../support/client.ts';
 import { closing, eventually } from '../support/environment.ts';
 
-const PACE = { windowMs: 200, windowBytes: 100_000 };
+const PACE = { windowMs: 500, windowBytes: 50_000 };
 const ANSWER_BYTES = 64 * 1024 * 1024;
 
 /** A server whose readers need a high speed, with the outcomes of its answers. */

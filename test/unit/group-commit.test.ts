@@ -1,8 +1,10 @@
-import { describe, expect, test } from 'vitest';
-import { createGroupCommit } from '../../src/group-commit.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { createGroupCommit, type GroupCommitOptions } from '../../src/group-commit.ts';
 
 /** Flushes that end when the test ends them. */
-function harness(options: Partial<{ maxItems: number; maxBytes: number; maxInFlight: number }> = {}) {
+function harness(
+  options: Partial<Pick<GroupCommitOptions<number, string>, 'maxItems' | 'maxBytes' | 'maxInFlight' | 'lingerMs'>> = {},
+) {
   const flushes: { items: number[]; finish: (error?: Error) => void }[] = [];
   const group = createGroupCommit<number, string>({
     maxItems: 4,
@@ -80,6 +82,39 @@ describe('group commit', () => {
     flushes[1]?.finish();
     await expect(later).resolves.toBe('done 3');
     expect(items()).toEqual([[1], [3]]);
+  });
+
+  test('a flush lingers for the callers that were just answered, and no longer', async () => {
+    const { group, flushes, items } = harness({ lingerMs: 60_000 });
+    const first = group.submit(1);
+    await turn();
+    void group.submit(2);
+    flushes[0]?.finish();
+    await first;
+    await turn();
+    expect(items()).toEqual([[1]]);
+    void group.submit(3);
+    await turn();
+    expect(items()).toEqual([[1], [2, 3]]);
+  });
+
+  test('it lingers for none where nobody waits, not behind a full batch, and not without end', async () => {
+    const { group, flushes, items } = harness({ lingerMs: 1, maxItems: 2, maxInFlight: 1 });
+    const first = group.submit(1);
+    await turn();
+    flushes[0]?.finish();
+    await first;
+    void group.submit(2);
+    await turn();
+    expect(items()).toEqual([[1], [2]]);
+    const rest = [3, 4, 5].map((item) => group.submit(item));
+    flushes[1]?.finish();
+    await turn();
+    expect(items()).toEqual([[1], [2], [3, 4]]);
+    flushes[2]?.finish();
+    await rest[0];
+    await vi.waitUntil(() => items().length === 4);
+    expect(items()[3]).toEqual([5]);
   });
 
   test('idle waits for all items', async () => {

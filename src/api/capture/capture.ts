@@ -1,4 +1,5 @@
 import { isHttpError } from 'http-errors';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
 import { httpError, notFound } from '../http/errors.ts';
 import { isAliasShaped } from '../../domain/alias.ts';
@@ -34,59 +35,73 @@ interface Kept {
   receipt: Receipt;
 }
 
-/** Captures any request to `/h/<id or alias>` and below, before the router and the management middleware. */
+/**
+ * Captures any request to `/h/<id or alias>` and below. It is the first middleware, and its steps wait only for what is
+ * not there yet, because most of the cost of a receipt is here.
+ */
 export function capture(options: CaptureOptions): Middleware {
   const { captures, receiptSeconds } = options.metrics;
 
-  return async (ctx: Context, next: Next) => {
+  return (ctx: Context, next: Next) => {
     const target = ctx.req.url ?? '/';
-    if (!/^\/h(?:[/?]|$)/.test(target)) return next();
+    return isCaptureTarget(target) ? captureAndAnswer(ctx, target) : next();
+  };
+
+  async function captureAndAnswer(ctx: Context, target: string): Promise<void> {
     const start = performance.now();
-    ctx.set(CAPTURE_HEADERS);
-    ctx.set('Access-Control-Allow-Origin', '*');
     let kept: Kept;
     try {
       kept = await receive(ctx, target);
     } catch (error) {
+      ctx.set(CAPTURE_HEADERS);
       captures[outcomeOf(error)].inc();
       throw error;
     }
     captures.accepted.inc();
-    // Koa writes the receipt in this turn of the event loop; the delay of a custom response does not count.
+    // The receipt is written in this turn of the event loop; the delay of a custom response does not count.
     receiptSeconds.observe((performance.now() - start) / 1000);
     await answer(ctx, kept.endpoint, kept.receipt, options);
-  };
+  }
 
-  async function receive(ctx: Context, target: string): Promise<Kept> {
-    checkHost(ctx.req);
-    if (!options.hosts.takeCapture(ctx.req)) throw noEndpoint();
-    const { id: endpointId, userId, plan } = await findTarget(options, keyOf(target));
-    const holding = options.captureBodies.open({ userId, endpointId });
+  async function receive({ req, res }: Context, target: string): Promise<Kept> {
+    checkHost(req);
+    if (!options.hosts.takeCapture(req)) throw noEndpoint();
+    const key = keyOf(target);
+    const version = options.endpoints.version();
+    let endpoint = options.endpoints.peek(key) ?? (await findTarget(options, key));
+    const plan = planFor(options, endpoint);
+    const holding = options.captureBodies.open({ userId: endpoint.userId, endpointId: endpoint.id });
     try {
-      const body = await receiveBody(ctx, maxRequestSize(planOf(options, plan)), holding);
-      // Repeated: while the body arrived, the endpoint may have been deleted, or its plan changed.
-      const endpoint = await findTarget(options, keyOf(target));
+      const body = await receiveBody(req, res, maxRequestSize(plan), holding);
+      // While the body arrived, the endpoint may have been deleted, or its plan changed.
+      if (version !== options.endpoints.version()) endpoint = await findTarget(options, key);
+      const { dailyRequests } = planFor(options, endpoint);
       const id = newTimeOrderedId();
       const captured = {
         id,
         endpointId: endpoint.id,
         userId: endpoint.userId,
-        method: ctx.method,
+        method: req.method ?? '',
         target,
-        rawHeaders: ctx.req.rawHeaders,
-        ip: senderAddress(ctx.req, options.trustProxyHops),
+        rawHeaders: req.rawHeaders,
+        ip: senderAddress(req, options.trustProxyHops),
         body,
       };
-      await options.intake.submit(captured, planOf(options, endpoint.plan).dailyRequests);
+      await options.intake.submit(captured, dailyRequests);
       return { endpoint, receipt: receiptOf(id, body) };
     } finally {
       holding.release();
     }
   }
 
-  async function receiveBody(ctx: Context, limit: number, holding: Holding): Promise<Buffer> {
+  async function receiveBody(
+    req: IncomingMessage,
+    res: ServerResponse,
+    limit: number,
+    holding: Holding,
+  ): Promise<Buffer> {
     try {
-      return await readBody(ctx.req, ctx.res, limit, holding);
+      return await readBody(req, res, limit, holding);
     } catch (error) {
       throw isHttpError(error) && error.status === 503 ? options.refuse('body_memory') : error;
     }
@@ -107,12 +122,17 @@ const OUTCOMES: Record<number, CaptureOutcome> = {
   429: 'over_quota',
 };
 
+/** `/h` and what is below it. */
+function isCaptureTarget(target: string): boolean {
+  return target.startsWith('/h') && (target.length === 2 || target[2] === '/' || target[2] === '?');
+}
+
 function keyOf(target: string): string {
   const key = /^\/h\/([^/?]*)/.exec(target)?.[1] ?? '';
   return isUuid(key) ? key.toLowerCase() : key;
 }
 
-/** @throws HttpError 404, 410, or 503 when no capture can be accepted now */
+/** @throws HttpError 404, or 503 when the endpoint cannot be looked up now */
 async function findTarget({ endpoints, memory, refuse }: CaptureOptions, key: string): Promise<CachedTarget> {
   let endpoint: CachedTarget | undefined;
   try {
@@ -121,18 +141,16 @@ async function findTarget({ endpoints, memory, refuse }: CaptureOptions, key: st
     throw refuse(memory.refusing() ? 'redis_full' : 'lookup', error);
   }
   if (endpoint === undefined) throw noEndpoint();
-  if (endpoint.expiresAt !== null && endpoint.expiresAt <= Date.now()) {
-    throw httpError(410, 'This endpoint has expired');
-  }
-  if (memory.refusing()) throw refuse('redis_full');
   return endpoint;
 }
 
-/** @throws HttpError 503 when this process is not configured with the owner's plan */
-function planOf({ plans, refuse }: CaptureOptions, name: string): Plan {
-  const plan = plans.get(name);
-  if (plan === undefined) throw refuse('plan');
-  return plan;
+/** @throws HttpError 410, or 503 when no capture can be accepted now or this process does not have the owner's plan */
+function planFor({ memory, plans, refuse }: CaptureOptions, { expiresAt, plan }: CachedTarget): Plan {
+  if (expiresAt !== null && expiresAt <= Date.now()) throw httpError(410, 'This endpoint has expired');
+  if (memory.refusing()) throw refuse('redis_full');
+  const found = plans.get(plan);
+  if (found === undefined) throw refuse('plan');
+  return found;
 }
 
 function noEndpoint(): Error {

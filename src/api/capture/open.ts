@@ -1,11 +1,19 @@
 import type { Redis } from 'ioredis';
 import type { Config, RedisConfig } from '../../config.ts';
 import type { Log } from '../../log.ts';
-import { enqueueCaptures, enqueueLargeCapture, openCaptureQueues, removeLargeBody } from '../../queue/capture-queue.ts';
+import {
+  enqueueCaptures,
+  enqueueInTransaction,
+  enqueueLargeCapture,
+  openCaptureQueues,
+  removeLargeBody,
+  type EnqueuedBatch,
+} from '../../queue/capture-queue.ts';
 import { closeRedis, openRedis } from '../../redis/connections.ts';
 import { createEndpointCache, type EndpointCache } from '../../redis/endpoint-cache.ts';
 import { startMemoryWatch, type MemoryWatch } from '../../redis/memory-watch.ts';
-import { createQuota, type Quota } from '../../redis/quota.ts';
+import { createQuota, isReserved, type Quota, type QuotaRequest } from '../../redis/quota.ts';
+import { withScripts } from '../../redis/quota-scripts.ts';
 import type { Resources } from '../../resources.ts';
 import { findCaptureTargets } from '../../store/capture-targets.ts';
 import type { Database } from '../../store/database.ts';
@@ -62,7 +70,7 @@ export function openCapturePath(
   );
   const refuse = createRefusals(metrics.captureRefusals, log);
   const intake = resources.add(
-    createIntake({ ...openQueues(config.redis, producer, resources, log), quota, metrics, refuse }),
+    createIntake({ ...openQueues(config.redis, producer, resources, log, quota), quota, metrics, refuse }),
     (open) => open.idle(),
   );
   return { endpoints, quota, memory, refuse, intake };
@@ -74,12 +82,21 @@ function openQueues(
   producer: Redis,
   resources: Resources,
   log: Log,
-): Pick<IntakeOptions, 'enqueue' | 'discardLarge'> {
+  quota: Quota,
+): Pick<IntakeOptions, 'enqueue' | 'enqueueReserved' | 'discardLarge'> {
   const { prefix } = config;
+  withScripts(producer);
   const bulk = resources.add(openRedis(config, 'bulk', log), closeRedis);
   const { capture: small } = openCaptureQueues(producer, prefix);
   const { 'capture-large': large } = openCaptureQueues(bulk, prefix);
+  async function enqueueReserved(batch: EnqueuedBatch, requests: QuotaRequest[]): Promise<boolean> {
+    const job = { ...batch, key: small.toKey(batch.id) };
+    return isReserved(
+      await enqueueInTransaction(small, producer, batch, (open) => quota.reserveAll(open, job, requests)),
+    );
+  }
   return {
+    enqueueReserved,
     enqueue: {
       capture: (batch) => enqueueCaptures(small, batch),
       'capture-large': (batch) => enqueueLargeCapture(large, bulk, prefix, batch),

@@ -40,10 +40,24 @@ export async function readBody(
     throw payloadTooLarge(maxSize, declared);
   }
   if (declared === 0 || (declared === undefined && req.headers['transfer-encoding'] === undefined)) return EMPTY;
+  // Node parses all that it read of a connection before a promise continues: a small body is complete then.
+  await Promise.resolve();
+  if (declared !== undefined && req.readableLength === declared) return takeWhole(req, declared, holding);
   // The sender may have disconnected during the look-up; no further event reports that.
   if (req.destroyed) throw new SenderGone();
   sendContinueIfExpected(req, res);
   return collect(req, maxSize, holding, pace);
+}
+
+/** The same for a body that has arrived: it needs no watch. */
+function takeWhole(req: IncomingMessage, length: number, holding: Holding): Buffer {
+  if (!holding.take(length)) {
+    discard(req);
+    throw noMemory();
+  }
+  const chunks: Buffer[] = [];
+  for (let chunk: Buffer | null; (chunk = req.read() as Buffer | null) !== null;) chunks.push(chunk);
+  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, length);
 }
 
 /** Called as late as possible. HTTP/1.0 has no interim answers (RFC 9110, section 10.1.1). */
@@ -71,8 +85,7 @@ export function watchBody(
   function count(chunk: Buffer): void {
     size += chunk.length;
     takeReadingTurn(req, chunk.length);
-    if (!holding.take(chunk.length))
-      end(unavailable('Too many bodies are being received at once; send this request again'));
+    if (!holding.take(chunk.length)) end(noMemory());
   }
   function check(): void {
     if (size - checked < pace.windowBytes) return end(tooSlow());
@@ -140,4 +153,8 @@ function tooSlow(): Error {
   return httpError(408, 'The body did not arrive in time; send it faster than 8 KiB a second', {
     headers: { Connection: 'close' },
   });
+}
+
+function noMemory(): Error {
+  return unavailable('Too many bodies are being received at once; send this request again');
 }

@@ -6,9 +6,11 @@ export const REQUEST_ID_HEADER = 'X-Hookbay-Request-Id';
  * origin, read nothing of it, and keep no tie to its pages.
  */
 export const CAPTURE_HEADERS = {
+  'Cache-Control': 'no-store',
   'Content-Security-Policy': "sandbox; default-src 'none'",
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
   'Cross-Origin-Opener-Policy': 'same-origin',
+  'Access-Control-Allow-Origin': '*',
   [REQUEST_ID_HEADER]: 'none',
 };

@@ -1,17 +1,28 @@
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import type { IncomingMessage } from 'node:http';
+
+/** Connections have many requests. */
+const addresses = new WeakMap<Socket, string>();
 
 /**
  * The sender's address: the socket's, or with `trustedHops` proxies the address that the outermost of them saw, which
  * is that many entries from the right of `X-Forwarded-For` (entries further left are the sender's own claim).
  */
 export function senderAddress(req: IncomingMessage, trustedHops: number): string {
-  const socketAddress = normalized(req.socket.remoteAddress ?? '');
+  const socketAddress = addressOf(req.socket);
   if (trustedHops === 0) return socketAddress;
   const forwarded = String(req.headers['x-forwarded-for'] ?? '').split(',');
   // With fewer entries than proxies the request bypassed them, and the header is the sender's own claim.
   const claimed = normalized(forwarded.at(-trustedHops)?.trim() ?? '');
   return isIP(claimed) === 0 ? socketAddress : claimed;
+}
+
+function addressOf(socket: Socket): string {
+  const known = addresses.get(socket);
+  if (known !== undefined) return known;
+  const address = normalized(socket.remoteAddress ?? '');
+  addresses.set(socket, address);
+  return address;
 }
 
 /** The unit of limits: an IPv4 address, or an IPv6 /64, all of which one sender has. */

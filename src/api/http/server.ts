@@ -61,9 +61,12 @@ export function createHttpServer(
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
     req.url = originForm(req.url ?? '/');
     open.add(res);
-    res.on('close', () => open.delete(res));
+    res.on('close', forget);
     if (draining) setConnectionClose(res);
     void handle(req, res);
+  }
+  function forget(this: ServerResponse): void {
+    open.delete(this);
   }
   server.on('request', onRequest);
   // The body readers decide when to answer `Expect: 100-continue`.
