@@ -56,8 +56,9 @@ export interface PageEntry {
 
 /** Selects the entries of a page of a user's endpoint, newest first; their bodies are not read. */
 export async function measurePage(db: Knex, reader: Reader, endpointId: string, page: Page): Promise<PageEntry[]> {
-  // Finds the page in the index only, so that skipped rows are never read.
-  const ids = readable(db, reader)
+  // Finds the page in the index only, so that skipped rows are never read; by `seq`, which servers may choose for its
+  // shorter key, they would read and sort all entries of the endpoint.
+  const ids = readable(db, reader, db.raw('requests FORCE INDEX (requests_endpoint_id)'))
     .andWhere('requests.endpoint_id', idToBytes(endpointId))
     .modify((query) => {
       if (page.before !== undefined) void query.andWhere('requests.id', '<', idToBytes(page.before));
@@ -106,7 +107,7 @@ export async function listRequestsAfter(
   { after, limit, maxBody, cutsBodies }: Later,
 ): Promise<StoredRequest[]> {
   const body = cutsBodies ? 'LEFT(requests.body, ?)' : "IF(requests.size > ?, '', requests.body)";
-  const rows = await readable(db, reader)
+  const rows = await readable(db, reader, db.raw('requests FORCE INDEX (requests_endpoint_seq)'))
     .andWhere('requests.endpoint_id', idToBytes(endpointId))
     .andWhere('requests.seq', '>', after)
     .orderBy('requests.seq')
@@ -157,8 +158,8 @@ export async function countHidden(db: Knex, { userId, since, share }: Reader, en
 }
 
 /** The entries that a reader may see. */
-export function readable(db: Knex, { userId, since, share }: Reader): Knex.QueryBuilder {
-  return ownedBy(db, userId).modify((query) => {
+export function readable(db: Knex, { userId, since, share }: Reader, table?: Knex.Raw): Knex.QueryBuilder {
+  return ownedBy(db, userId, table).modify((query) => {
     if (since !== null) void query.andWhere('requests.id', '>=', idToBytes(firstIdAt(since)));
     if (share === undefined) return;
     const { endpointId, requestId, until } = share;
@@ -168,8 +169,8 @@ export function readable(db: Knex, { userId, since, share }: Reader): Knex.Query
   });
 }
 
-export function ownedBy(db: Knex, userId: string): Knex.QueryBuilder {
-  return db('requests')
+export function ownedBy(db: Knex, userId: string, table: string | Knex.Raw = 'requests'): Knex.QueryBuilder {
+  return db(table as string)
     .join('endpoints', 'endpoints.id', 'requests.endpoint_id')
     .where('endpoints.user_id', userKey(userId));
 }

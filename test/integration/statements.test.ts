@@ -2,8 +2,10 @@ import type { Pool } from 'mysql2/promise';
 import { expect, test } from 'vitest';
 import { idToBytes, newTimeOrderedId } from '../../src/domain/ids.ts';
 import { measureFilteredPage } from '../../src/store/filtered-page.ts';
+import { DAY_MS } from '../../src/domain/time.ts';
 import { openDatabase, type Database } from '../../src/store/database.ts';
 import { removeRequests } from '../../src/store/remove-requests.ts';
+import { listRequestsAfter, measurePage } from '../../src/store/requests.ts';
 import { listOldestEntries } from '../../src/store/retention.ts';
 import { persistBatches } from '../../src/worker/persist.ts';
 import { makeCapture, storeEndpoint } from '../support/captures.ts';
@@ -45,6 +47,26 @@ test('the sweep finds the oldest entry of an endpoint by its key, not by reading
     expect(found?.oldest).toEqual(idToBytes(ids[0] as string));
   });
   expect(read).toBeLessThan(100);
+});
+
+test('a page of entries, of people by id and of streams by seq, reads as many rows as it shows', async () => {
+  const { endpointIds, ids } = await store(100, 20_000);
+  await environment.db.knex.raw('ANALYZE TABLE requests');
+  const [endpointId] = endpointIds as [string];
+  const reader = { userId: 'ann', since: Date.now() - 7 * DAY_MS };
+  const reads: Record<string, (db: Database) => Promise<unknown>> = {
+    newest: ({ knex }) => measurePage(knex, reader, endpointId, { limit: 10, offset: 0 }),
+    'newest without retention': ({ knex }) =>
+      measurePage(knex, { ...reader, since: null }, endpointId, { limit: 10, offset: 0 }),
+    'deep inside': ({ knex }) =>
+      measurePage(knex, reader, endpointId, { limit: 10, offset: 0, before: ids[10_000] as string }),
+    'after a seq': ({ knex }) =>
+      listRequestsAfter(knex, reader, endpointId, { after: 100, limit: 10, maxBody: 100, cutsBodies: true }),
+  };
+  const rows: Record<string, number> = {};
+  for (const [name, read] of Object.entries(reads))
+    rows[name] = await rowsRead(async (db) => expect(await read(db)).toHaveLength(10));
+  for (const [name, read] of Object.entries(rows)) expect(read, name).toBeLessThan(100);
 });
 
 test('a delete of many entries takes as many statements for twenty endpoints as for one', async () => {
