@@ -10,25 +10,20 @@ import {
   JWT_SECRET,
   MYSQL_URL,
   oneOf,
-  REDIS_PREFIX,
-  REDIS_URL,
   text,
+  type Get,
   type MysqlAddress,
-  type RedisAddress,
-  type Setting,
 } from './environment.ts';
+import { readRedis, redisProblems, type RedisConfig } from './redis-config.ts';
 
-export const ROLES = ['api', 'worker', 'migrate', 'token', 'dead-letters', 'healthcheck', 'local'] as const;
+export type { RedisConfig } from './redis-config.ts';
+
+export const ROLES = ['api', 'worker', 'migrate', 'token', 'dead-letters', 'shards', 'healthcheck', 'local'] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface MysqlConfig extends MysqlAddress {
   tls: boolean;
   poolSize: number;
-}
-
-export interface RedisConfig extends RedisAddress {
-  /** Namespace of every key, so that several installations can share one Redis. */
-  prefix: string;
 }
 
 /** How tokens are verified: by exactly one of the three keys; other roles need none. */
@@ -97,9 +92,6 @@ export interface Config {
 
 type Env = Record<string, string | undefined>;
 
-/** Reads a setting; for an invalid one it records the problem and returns the fallback. */
-type Get = <T>(setting: Setting<T>, fallback: T) => T;
-
 /** @throws MisconfigurationError that names each refused variable and its valid values */
 export function readConfig(env: Env, role: Role): Config {
   const problems: string[] = [];
@@ -164,7 +156,7 @@ export function readConfig(env: Env, role: Role): Config {
   // Browsers share cookies between the ports of a host.
   if (config.captureBaseUrl && new URL(config.captureBaseUrl).hostname === new URL(config.baseUrl).hostname)
     problems.push('CAPTURE_BASE_URL must have another host name than BASE_URL');
-  problems.push(...keyProblems(env, role));
+  problems.push(...redisProblems(env, config.redis, role === 'local'), ...keyProblems(env, role));
   if (problems.length > 0) throw new MisconfigurationError(`Hookbay cannot start:\n${problems.join('\n')}`);
   return config;
 }
@@ -179,19 +171,6 @@ function readMysql(get: Get): MysqlConfig {
     database: url?.database ?? get(text('MYSQL_DATABASE', 'a database name'), 'hookbay'),
     tls: get(boolean('MYSQL_TLS'), false),
     poolSize: get(integer('MYSQL_POOL_SIZE', 2, 1000), 10),
-  };
-}
-
-function readRedis(get: Get): RedisConfig {
-  const url = get(REDIS_URL, undefined);
-  return {
-    host: url?.host ?? get(text('REDIS_HOST', 'a host name'), '127.0.0.1'),
-    port: url?.port ?? get(integer('REDIS_PORT', 1, 65_535), 6379),
-    username: url ? url.username : get<string | undefined>(text('REDIS_USERNAME', 'a user name'), undefined),
-    password: url ? url.password : get<string | undefined>(text('REDIS_PASSWORD', 'a password'), undefined),
-    db: url?.db ?? get(integer('REDIS_DB', 0, 1_000_000), 0),
-    tls: url?.tls ?? get(boolean('REDIS_TLS'), false),
-    prefix: get(REDIS_PREFIX, 'hookbay'),
   };
 }
 

@@ -10,6 +10,9 @@ export interface Setting<T> {
   secret?: boolean;
 }
 
+/** Reads a setting; for an invalid one it records the problem and returns the fallback. */
+export type Get = <T>(setting: Setting<T>, fallback: T) => T;
+
 export function baseUrl(name: string): Setting<string> {
   return {
     name,
@@ -122,6 +125,29 @@ export const REDIS_URL: Setting<RedisAddress | undefined> = {
     };
   },
 };
+
+export interface ServerAddress {
+  host: string;
+  port: number;
+}
+
+export function serverList(name: string, defaultPort: number): Setting<readonly ServerAddress[]> {
+  return {
+    name,
+    expects: 'host:port,host:port,…',
+    parse: (value) =>
+      value.split(',').map((server) => {
+        const url = new URL(`redis://${server.trim()}`);
+        if (
+          url.hostname === '' ||
+          url.username + url.password + url.search + url.hash !== '' ||
+          url.pathname.length > 1
+        )
+          throw new Error('a server is not host:port');
+        return { host: hostOf(url), port: url.port === '' ? defaultPort : Number(url.port) };
+      }),
+  };
+}
 
 function parseUrl(value: string, protocols: string[]): URL {
   if (!URL.canParse(value)) throw new Error('it is not a URL');

@@ -12,11 +12,12 @@ const USAGE = `usage: main.ts <role>
   migrate       bring the database schema up to date, and exit
   token         print a JWT: --sub <user> [--plan <plan>] [--ttl <number>s|m|h|d, default 1h]
   dead-letters  list, replay or discard captures that the database refused; see dead-letters --help
+  shards        print or change the number of shards of the capture queues: [<number>]
   healthcheck   check whether the API or worker on this machine is alive (--ready: ready), and exit with 0 or 1
   listen        forward captures to a server on this machine; see listen --help
   local         run everything on this machine, with a private database and Redis`;
 
-const TAKES_ARGUMENTS: Role[] = ['token', 'dead-letters', 'healthcheck'];
+const TAKES_ARGUMENTS: Role[] = ['token', 'dead-letters', 'shards', 'healthcheck'];
 
 /** Exit code of the role "migrate" where repeating it is pointless (EX_CONFIG of sysexits.h). */
 const MISCONFIGURED = 78;
@@ -64,6 +65,7 @@ async function start(role: Role, config: Config, args: string[], resources: Reso
   if (role === 'api' || role === 'worker') countBuffersWithHeap();
   if (role === 'api') await (await import('./api/start.ts')).startApi(config, resources, log);
   else if (role === 'worker') await (await import('./worker/start.ts')).startWorkerProcess(config, resources, log);
+  else if (role === 'shards') await runShards(config, args, resources, log);
   else if (role === 'local') await (await import('./local/start.ts')).startLocal(config, resources);
   else
     await withDatabase(
@@ -96,7 +98,7 @@ async function runMigrations(config: Config, resources: Resources, log: Log): Pr
   const { openDatabase } = await import('./store/database.ts');
   const command = await import('./commands/migrate.ts');
   // Changing a large table takes long, so silence closes no connection here.
-  const db = resources.add(openDatabase(config.mysql, 0), (database) => database.close());
+  const db = resources.add(openDatabase(config.mysql, { silenceMs: 0 }), (database) => database.close());
   await command.runMigrations(db, config.plans, config.migrateWaitMs, log);
   await resources.close();
 }
@@ -112,6 +114,12 @@ async function runDeadLetters(config: Config, args: string[], resources: Resourc
     print: (line) => void process.stdout.write(`${line}\n`),
     say: (line) => void process.stderr.write(`${line}\n`),
   });
+  await resources.close();
+}
+
+async function runShards({ redis }: Config, args: string[], resources: Resources, log: Log): Promise<void> {
+  const { shards } = await import('./commands/shards.ts');
+  process.stdout.write(`${await shards(args, redis, resources, log)}\n`);
   await resources.close();
 }
 

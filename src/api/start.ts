@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import type { Config } from '../config.ts';
 import type { Log } from '../log.ts';
 import { createApiMetrics } from './metrics.ts';
@@ -7,6 +8,9 @@ import { openCaptureQueues } from '../queue/capture-queue.ts';
 import { createInFlightWait } from '../queue/in-flight.ts';
 import { openMaintenanceQueue, requestSweep } from '../queue/maintenance-queue.ts';
 import { closeRedis, openRedis } from '../redis/connections.ts';
+import { channelPrefix } from '../redis/keys.ts';
+import { layoutProblem } from '../redis/shard-layout.ts';
+import { openShards, shardOf, type Shard } from '../redis/shards.ts';
 import { startWakeUps, wakeFollowers, type WakeUps } from '../redis/wake-ups.ts';
 import type { Resources } from '../resources.ts';
 import { openDatabase } from '../store/database.ts';
@@ -37,12 +41,13 @@ export interface RunningApi {
  */
 export async function startApi(config: Config, resources: Resources, log: Log): Promise<RunningApi> {
   const db = resources.add(openDatabase(config.mysql), (database) => database.close());
-  const producer = resources.add(openRedis(config.redis, 'producer', log), closeRedis);
+  const shards = openShards(config.redis, 'producer', resources, log);
+  const [{ redis: producer }] = shards as [Shard];
   const cacheRedis = resources.add(openRedis(config.redis, 'cache', log), closeRedis);
   const metrics = createApiMetrics();
   const maintenance = openMaintenanceQueue(producer, config.redis.prefix);
 
-  const capturePath = openCapturePath(config, resources, log, { db, producer, cacheRedis, metrics });
+  const capturePath = openCapturePath(config, resources, log, { db, shards, cacheRedis, metrics });
   const { endpoints, memory } = capturePath;
   const captureBodies = createByteBudget(config.intakeMaxBytes);
   const answers = createByteBudget(config.answerMaxBytes);
@@ -75,7 +80,7 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     redisPrefix: config.redis.prefix,
     db,
     ...capturePath,
-    inFlight: createInFlight(createInFlightWait(openCaptureQueues(cacheRedis, config.redis.prefix)), log),
+    inFlight: createInFlight(inFlightOf(shards, cacheRedis), log),
     captureBodies,
     managementBodies: createByteBudget(MANAGEMENT_BODY_BYTES),
     answers,
@@ -87,13 +92,14 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
     wakeUps,
     stopping: stopping.signal,
     maxStreamsPerUser: config.live.maxSocketsPerUser,
-    wakeFollowers: (endpointId) => wakeFollowers(cacheRedis, config.redis.prefix, endpointId).catch(() => {}),
+    wakeFollowers: (endpointId) => wakeFollowers(cacheRedis, channelPrefix(config.redis), endpointId).catch(() => {}),
   });
 
   const readiness = await startReadiness(config, resources, log, {
     db,
     redis: cacheRedis,
-    pingRedis: () => Promise.all([producer.ping(), cacheRedis.ping()]),
+    pingRedis: () => Promise.all([cacheRedis.ping(), ...shards.map(({ redis }) => redis.ping())]),
+    layoutProblem: () => layoutProblem(shards),
     toleratesDeadDatabase: true,
     scrape: () => metrics.scrape(),
   });
@@ -114,15 +120,16 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   return { port, internalPort };
 
   function openLive(): Live {
-    const publisher = resources.add(openRedis(config.redis, 'live', log), closeRedis);
-    const events = resources.add(openRedis(config.redis, 'subscriber', log), closeRedis);
+    const prefix = channelPrefix(config.redis);
+    const publisher = resources.add(openRedis(config.redis, 'live', log, prefix), closeRedis);
+    const events = resources.add(openRedis(config.redis, 'subscriber', log, prefix), closeRedis);
     const options = {
       ...config.live,
       http: http.server,
       db,
       publisher,
       subscriber: events,
-      prefix: config.redis.prefix,
+      prefix,
       auth,
       metrics,
       log,
@@ -131,8 +138,15 @@ export async function startApi(config: Config, resources: Resources, log: Log): 
   }
 }
 
+/** The wait of a user is for the batches of its shard. */
+function inFlightOf(shards: Shard[], redis: Redis): (userId: string) => Promise<number> {
+  const waits = shards.map(({ prefix }) => createInFlightWait(openCaptureQueues(redis, prefix)));
+  return (userId) => (waits[shardOf(userId, shards.length)] as (typeof waits)[number])();
+}
+
 /** Without live events workers publish nothing, so there is nothing to subscribe to. */
 function openWakeUps({ redis, live }: Config, resources: Resources, log: Log): WakeUps {
-  const subscriber = live.enabled ? resources.add(openRedis(redis, 'follower', log), closeRedis) : undefined;
-  return resources.add(startWakeUps({ subscriber, prefix: redis.prefix, log }), (wakeUps) => wakeUps.stop());
+  const prefix = channelPrefix(redis);
+  const subscriber = live.enabled ? resources.add(openRedis(redis, 'follower', log, prefix), closeRedis) : undefined;
+  return resources.add(startWakeUps({ subscriber, prefix, log }), (wakeUps) => wakeUps.stop());
 }

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { MysqlConfig, RedisConfig } from '../config.ts';
 import { UserError } from '../user-error.ts';
-import { tlsOptions } from '../redis/connections.ts';
+import { tlsOptions } from '../redis/node-options.ts';
 import type { Database } from '../store/database.ts';
 
 /* Checks before anything slow is started; each error says what to do. */

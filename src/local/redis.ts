@@ -27,6 +27,10 @@ export async function startRedis(
     db: 0,
     tls: false,
     prefix: 'hookbay',
+    cluster: [],
+    sentinel: undefined,
+    shards: 1,
+    waitReplicas: 0,
   };
   const configFile = join(dataDir, 'redis.conf');
   const settings = [

@@ -72,7 +72,7 @@ async function openStores({ external, mysql, redis }: Config, context: LocalCont
 }
 
 async function prepareSchema(config: Config, stores: Stores): Promise<void> {
-  const db = openDatabase(stores.mysql, 0);
+  const db = openDatabase(stores.mysql, { silenceMs: 0 });
   try {
     await checkStores(stores, db);
     await checkPacketSize(db, largestBody(config.plans));

@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { RowDataPacket } from 'mysql2/promise';
+import type { RedisConfig } from '../config.ts';
 import type { Log } from '../log.ts';
-import { isForbidden } from '../redis/connections.ts';
+import { isForbidden, mastersOf } from '../redis/connections.ts';
 import type { Database } from '../store/database.ts';
 import { isUnavailable } from '../store/sql-errors.ts';
 
@@ -40,6 +41,7 @@ const MYSQL_BINLOG: Requirement = {
 export interface DurabilityOptions {
   redis: Redis;
   db: Database;
+  config: Pick<RedisConfig, 'sentinel' | 'waitReplicas'>;
   mode: 'warn' | 'strict';
   log: Log;
 }
@@ -49,10 +51,11 @@ export interface DurabilityOptions {
  * and returns the problems that prevent readiness: none unless the mode is `strict`. An unreachable database is not a
  * problem here. It throws when Redis does not answer.
  */
-export function createDurabilityCheck({ redis, db, mode, log }: DurabilityOptions): () => Promise<string[]> {
+export function createDurabilityCheck({ redis, db, config, mode, log }: DurabilityOptions): () => Promise<string[]> {
   const warned = new Set<string>();
   return async () => {
-    const problems = [...(await redisProblems(redis)), ...(await mysqlProblems(db))];
+    const ofMasters = await Promise.all(mastersOf(redis).map((master) => redisProblems(master, config)));
+    const problems = [...new Set(ofMasters.flat()), ...(await mysqlProblems(db))];
     for (const problem of problems.filter((text) => !warned.has(text))) {
       warned.add(problem);
       log.warn({ durability: mode }, problem);
@@ -61,11 +64,12 @@ export function createDurabilityCheck({ redis, db, mode, log }: DurabilityOption
   };
 }
 
-async function redisProblems(redis: Redis): Promise<string[]> {
+async function redisProblems(redis: Redis, config: DurabilityOptions['config']): Promise<string[]> {
   try {
     // One at a time: older servers accept one name only.
     const answers = await Promise.all(REDIS_REQUIRES.map(({ name }) => redis.config('GET', name)));
-    return REDIS_REQUIRES.flatMap((requirement, i) => problemOf('Redis', requirement, answers[i]?.[1]));
+    const problems = REDIS_REQUIRES.flatMap((requirement, i) => problemOf('Redis', requirement, answers[i]?.[1]));
+    return [...problems, ...(await failoverProblems(redis, config))];
   } catch (error) {
     if (!isForbidden(error)) throw error;
     const names = REDIS_REQUIRES.map(({ name, must }) => `${name} ${must}`).join(', ');
@@ -73,6 +77,30 @@ async function redisProblems(redis: Redis): Promise<string[]> {
       `the settings of Redis could not be checked, because CONFIG GET is forbidden: allow it (ACL +config|get), or check ${names}`,
     ];
   }
+}
+
+/** Replication is asynchronous: a replica that takes over lacks what only the last master had. */
+async function failoverProblems(
+  redis: Redis,
+  { sentinel, waitReplicas }: DurabilityOptions['config'],
+): Promise<string[]> {
+  let info: string;
+  try {
+    info = await redis.info('replication');
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    if (waitReplicas > 0 || sentinel === undefined) return [];
+    info = '';
+  }
+  const replicas = Number(/^connected_slaves:(\d+)/m.exec(info)?.[1] ?? 0);
+  if (waitReplicas > replicas)
+    return [
+      `REDIS_WAIT_REPLICAS is ${waitReplicas} and Redis has ${replicas} replicas: until it has more, captures get 503`,
+    ];
+  if (waitReplicas > 0 || (replicas === 0 && sentinel === undefined)) return [];
+  return [
+    'Redis has replicas and REDIS_WAIT_REPLICAS must be 1 or more: otherwise a failover loses captures that had a receipt',
+  ];
 }
 
 async function mysqlProblems(db: Database): Promise<string[]> {

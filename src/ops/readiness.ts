@@ -22,6 +22,8 @@ export interface ReadinessOptions {
   redis: Redis;
   /** Sends Redis a command that this role needs. */
   pingRedis: () => Promise<unknown>;
+  /** What of Redis' contents prevents readiness. */
+  layoutProblem: () => Promise<string | undefined>;
   /** Whether this role can work without the database for a while. */
   toleratesDeadDatabase: boolean;
   /** The text of `/metrics`. */
@@ -33,15 +35,16 @@ export async function startReadiness(
   config: Config,
   resources: Resources,
   log: Log,
-  { db, redis, pingRedis, toleratesDeadDatabase, scrape }: ReadinessOptions,
+  { db, redis, pingRedis, layoutProblem, toleratesDeadDatabase, scrape }: ReadinessOptions,
 ): Promise<Readiness> {
   const check = resources.add(
     startStartupCheck({
       db,
       pingRedis,
+      layoutProblem,
       toleratesDeadDatabase,
       largestBody: largestBody(config.plans),
-      unsafe: createDurabilityCheck({ redis, db, mode: config.durability, log }),
+      unsafe: createDurabilityCheck({ redis, db, config: config.redis, mode: config.durability, log }),
       log,
     }),
     (running) => running.stop(),

@@ -19,6 +19,8 @@ export interface StartupCheckOptions {
   db: Database;
   /** Sends Redis a command that this role needs. */
   pingRedis: () => Promise<unknown>;
+  /** What of Redis' contents prevents readiness. */
+  layoutProblem: () => Promise<string | undefined>;
   /** Whether this role can work without the database for a while. */
   toleratesDeadDatabase: boolean;
   /** Largest body of any plan, in bytes; the database's packets have to hold it. */
@@ -32,6 +34,7 @@ export interface StartupCheckOptions {
 export function startStartupCheck({
   db,
   pingRedis,
+  layoutProblem,
   toleratesDeadDatabase,
   largestBody,
   unsafe,
@@ -54,7 +57,7 @@ export function startStartupCheck({
   async function redisProblem(): Promise<string | undefined> {
     try {
       await pingRedis();
-      return undefined;
+      return await layoutProblem();
     } catch (error) {
       if (isForbidden(error)) return `Redis forbids a command that is needed: ${(error as Error).message}`;
       return wrongPassword(error) ? 'Redis refuses the password' : 'Redis is not reachable';

@@ -19,3 +19,15 @@ export async function readQueueDepth(queue: Queue, redis: Redis): Promise<QueueD
     oldestWaitingSince: since === null ? undefined : Number(since),
   };
 }
+
+/** The depth of a queue that is in several shards. */
+export function sumOf(depths: readonly QueueDepth[]): QueueDepth {
+  const sum = (state: keyof QueueDepth['counts']): number =>
+    depths.reduce((total, { counts }) => total + counts[state], 0);
+  const since = depths.map(({ oldestWaitingSince }) => oldestWaitingSince ?? Infinity);
+  const oldest = Math.min(...since);
+  return {
+    counts: { waiting: sum('waiting'), active: sum('active'), delayed: sum('delayed'), failed: sum('failed') },
+    oldestWaitingSince: oldest === Infinity ? undefined : oldest,
+  };
+}

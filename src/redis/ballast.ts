@@ -19,9 +19,9 @@ const SET_BELOW = 0.7;
 /**
  * Keeps a string in Redis that is there to be deleted. A Redis at its `maxmemory` refuses the commands by which workers
  * fetch jobs, so it could never be drained; DEL is never refused, and frees the memory to start with. All workers share
- * one string. Resolves after the first check, so that a worker can start on a full Redis.
+ * one string; `share` is the part of one of several. Resolves after the first check, so that a worker can start on a full Redis.
  */
-export async function startBallast(redis: Redis, prefix: string, log: Log): Promise<Poll> {
+export async function startBallast(redis: Redis, prefix: string, log: Log, share = 1): Promise<Poll> {
   const key = redisKeys(prefix).ballast;
 
   async function check(): Promise<number> {
@@ -42,7 +42,7 @@ export async function startBallast(redis: Redis, prefix: string, log: Log): Prom
         log.warn({ used, max }, 'Redis is full: freed the ballast, so that workers can drain it');
       return;
     }
-    const wanted = Math.min(Math.floor(BALLAST_SHARE * max), BALLAST_MAX_BYTES);
+    const wanted = Math.min(Math.floor(BALLAST_SHARE * share * max), BALLAST_MAX_BYTES);
     const size = await redis.strlen(key);
     if (size === wanted || used - size + wanted > SET_BELOW * max) return;
     await redis.del(key);

@@ -1,8 +1,10 @@
-import { isIP } from 'node:net';
-import { Redis, type RedisOptions } from 'ioredis';
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { RedisConfig } from '../config.ts';
 import { withDeadline } from '../deadline.ts';
 import { describeError, type Log } from '../log.ts';
+import { tlsOptions } from './node-options.ts';
+import { slotConnector } from './slot-connector.ts';
+import { slotOf } from './slots.ts';
 
 /**
  * The purpose of a connection determines its behaviour while Redis is unreachable:
@@ -38,23 +40,94 @@ const ANSWER_MS = 1_000;
 /** Lost connections by store: an outage is logged once for all of them. */
 const disconnected = new WeakMap<RedisConfig, Set<Redis>>();
 
-/** Opens a connection that reconnects without end; an outage is logged once for all that have this `config`. */
-export function openRedis(config: RedisConfig, role: RedisRole, log: Log): Redis {
+/**
+ * Opens a connection that reconnects without end; an outage is logged once for all that have this `config`.
+ * @param tag in a Redis Cluster: the connection is to the master of this hash tag, for its keys alone. Without a tag it
+ * is for any key, each on the node of its slot.
+ */
+export function openRedis(config: RedisConfig, role: RedisRole, log: Log, tag?: string): Redis {
   const options: RedisOptions = {
     ...ROLE_OPTIONS[role],
-    host: config.host,
-    port: config.port,
-    db: config.db,
     connectionName: `hookbay-${role}`,
     connectTimeout: 2_000,
-    retryStrategy: (attempt) => Math.min(50 * attempt, 1_000),
   };
   if (config.username !== undefined) options.username = config.username;
   if (config.password !== undefined) options.password = config.password;
-  Object.assign(options, tlsOptions(config));
-  const redis = new Redis({ ...options, replyMapping: 'legacy' });
+  const redis =
+    config.cluster.length > 0 && tag === undefined
+      ? openCluster(config, role, options)
+      : new Redis({
+          ...options,
+          ...addressOf(config, tag),
+          retryStrategy: (attempt) => Math.min(50 * attempt, 1_000),
+          // 2 = sends the command again.
+          reconnectOnError: (error) => movedAway(error) && (isPatient(role) ? 2 : 1),
+          replyMapping: 'legacy',
+        });
+  // A server that is no master of a slot any more ends the subscriptions to its channels, and leaves the connection open.
+  if (isSlotBound(redis)) redis.on('moved', () => redis.disconnect(true));
   logOutages(redis, role, config, log);
   return redis;
+}
+
+/** Where a connection leads, asked each time that it connects. */
+function addressOf(config: RedisConfig, tag: string | undefined): RedisOptions {
+  const { host, port, db, sentinel } = config;
+  if (tag !== undefined && config.cluster.length > 0)
+    return { ...tlsOptions(config), Connector: slotConnector(config, slotOf(tag)) };
+  if (sentinel === undefined) return { host, port, db, ...tlsOptions(config) };
+  return {
+    ...(config.tls && { tls: {}, enableTLSForSentinelMode: true }),
+    ...(sentinel.tls && { sentinelTLS: {} }),
+    ...(sentinel.username !== undefined && { sentinelUsername: sentinel.username }),
+    ...(sentinel.password !== undefined && { sentinelPassword: sentinel.password }),
+    sentinels: sentinel.servers.map((server) => ({ ...server })),
+    name: sentinel.name,
+    sentinelCommandTimeout: 1_000,
+    db,
+  };
+}
+
+/** Nothing is sent again automatically where commands have to fail in time, as with a single Redis. */
+function openCluster(config: RedisConfig, role: RedisRole, redisOptions: RedisOptions): Redis {
+  const patient = isPatient(role);
+  const { enableAutoPipelining: _, ...nodeOptions } = redisOptions;
+  const retryDelay = patient ? 100 : 0;
+  const cluster = new Cluster([...config.cluster], {
+    enableOfflineQueue: patient,
+    retryDelayOnFailover: retryDelay,
+    retryDelayOnClusterDown: retryDelay,
+    retryDelayOnTryAgain: retryDelay,
+    retryDelayOnMoved: retryDelay,
+    maxRedirections: patient ? Number.MAX_SAFE_INTEGER : 4,
+    clusterRetryStrategy: (attempt) => Math.min(50 * attempt, 1_000),
+    slotsRefreshInterval: 5_000,
+    // The names that the nodes announce, which their certificates have.
+    dnsLookup: (name, done) => done(null, name),
+    redisOptions: { ...nodeOptions, ...(config.tls && { tls: {} }), replyMapping: 'legacy' },
+  });
+  // A command to a node that is only just connecting would fail.
+  cluster.on('+node', (node: Redis) => void (node.status === 'wait' && node.connect().catch(() => {})));
+  return cluster as unknown as Redis;
+}
+
+/** The connections to all masters; with a single Redis the connection itself. */
+export function mastersOf(redis: Redis): Redis[] {
+  return redis.isCluster ? (redis as unknown as Cluster).nodes('master') : [redis];
+}
+
+/** Whether a connection is to the master of one slot of a Redis Cluster. */
+export function isSlotBound(redis: Redis): boolean {
+  return redis.options.Connector !== undefined;
+}
+
+function isPatient(role: RedisRole): boolean {
+  return role === 'worker' || role === 'subscriber';
+}
+
+/** Whether a server has refused a command because another one is the master now, or none is. */
+function movedAway(error: Error): boolean {
+  return /^(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|READONLY|UNBLOCKED) /.test(error.message);
 }
 
 function logOutages(redis: Redis, role: RedisRole, config: RedisConfig, log: Log): void {
@@ -86,14 +159,9 @@ export function isConnectionError(error: Error & { code?: string }): boolean {
   return CONNECTION_ERROR_CODES.has(error.code ?? '') || /^(Connection is closed|Socket timeout)\./.test(error.message);
 }
 
-/** Node throws where an IP address is given as a server name. */
-export function tlsOptions({ tls, host }: Pick<RedisConfig, 'tls' | 'host'>): Pick<RedisOptions, 'tls'> {
-  return tls ? { tls: isIP(host) === 0 ? { servername: host } : {} } : {};
-}
-
 /** Whether a command certainly had no effect; after a time-out or a lost connection the outcome is unknown. */
 export function wasRefused(error: unknown): boolean {
-  return error instanceof Error && (error.name === 'ReplyError' || error.message.startsWith("Stream isn't writeable"));
+  return error instanceof Error && (error.name === 'ReplyError' || /^(?:Stream|Cluster) isn't /.test(error.message));
 }
 
 /** Whether Redis forbids a command: by an ACL, or because it was renamed or disabled. */

@@ -1,9 +1,11 @@
+import type { RedisConfig } from '../config.ts';
+
 /** Keys with a hash tag (`{prefix}`) are in one Redis Cluster slot, because one script uses several of them. */
 export interface RedisKeys {
   endpoint: (id: string) => string;
   alias: (alias: string) => string;
   plan: (userId: string) => string;
-  /** Exists while a plan is being changed: `plan` must not be filled meanwhile. */
+  /** Exists while a plan is being changed: `plan` must not be filled meanwhile. It is in the slot of `plan`. */
   planChange: (userId: string) => string;
   /** Channel for changes of the four above. */
   announcements: string;
@@ -27,11 +29,12 @@ export interface RedisKeys {
 
 export function redisKeys(prefix: string): RedisKeys {
   const tagged = `{${prefix}}`;
+  const plan = (userId: string): string => `${prefix}:plan:${withoutBraces(userId)}`;
   return {
     endpoint: (id) => `${prefix}:endpoint:${id}`,
     alias: (alias) => `${prefix}:alias:${alias}`,
-    plan: (userId) => `${prefix}:plan:${userId}`,
-    planChange: (userId) => `${prefix}:plan-change:${userId}`,
+    plan,
+    planChange: (userId) => `${prefix}:plan-change:{${plan(userId)}}`,
     announcements: `${prefix}:invalidate`,
     quotaPending: `${tagged}:quota:pending`,
     quotaSince: `${tagged}:quota:since`,
@@ -48,4 +51,17 @@ export function redisKeys(prefix: string): RedisKeys {
     sweepCursor: `${prefix}:sweep:cursor`,
     planSweepCursor: `${prefix}:sweep:plans`,
   };
+}
+
+/**
+ * The prefix of sharded channels: in a Redis Cluster all are in one slot, so a process needs one connection for them,
+ * and notices whenever messages may be lost.
+ */
+export function channelPrefix({ prefix, cluster }: Pick<RedisConfig, 'prefix' | 'cluster'>): string {
+  return cluster.length > 0 ? `{${prefix}}` : prefix;
+}
+
+/** A brace would begin or end the hash tag. */
+function withoutBraces(userId: string): string {
+  return userId.replaceAll(/[%{}]/g, (character) => `%${character.charCodeAt(0).toString(16)}`);
 }

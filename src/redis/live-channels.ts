@@ -1,6 +1,7 @@
 import { createShardedAdapter } from '@socket.io/redis-adapter';
 import type { Redis } from 'ioredis';
 import { describeError, type Log } from '../log.ts';
+import { isSlotBound } from './connections.ts';
 import { redisKeys } from './keys.ts';
 import { watchListening, type Listening } from './listening.ts';
 
@@ -29,6 +30,9 @@ export function publishingAdapter(
 
 /** Those of the channels to which any process subscribes. */
 export async function watchedChannels(redis: Redis, channels: readonly string[]): Promise<Set<string>> {
+  const [first] = channels;
+  // A replica knows other subscribers than its master, and refuses only commands for keys: then the connection moves.
+  if (isSlotBound(redis) && first !== undefined) await redis.exists(first);
   const reply = (await redis.call('PUBSUB', 'SHARDNUMSUB', ...channels)) as (string | number)[];
   // Channels and their numbers of subscribers in turn, in the order of the request.
   return new Set(channels.filter((_channel, i) => Number(reply[2 * i + 1]) > 0));

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Log } from '../log.ts';
 import { poll, type Poll } from '../poll.ts';
 import { isForbidden } from './connections.ts';
-import { readMemory } from './memory.ts';
+import { ratioOf, readFullest } from './memory.ts';
 
 const CHECK_MS = 250;
 
@@ -35,10 +35,10 @@ export function startMemoryWatch({ redis, refusePercent, log }: MemoryWatchOptio
 
   async function check(): Promise<number> {
     try {
-      const { used, max } = await readMemory(redis);
-      ratio = max === 0 ? 0 : used / max;
+      const memory = await readFullest(redis);
+      ratio = ratioOf(memory);
       updateRefusing();
-      return max === 0 ? CHECK_UNLIMITED_MS : CHECK_MS;
+      return memory.max === 0 ? CHECK_UNLIMITED_MS : CHECK_MS;
     } catch (error) {
       // Without Redis no capture is accepted anyhow; the last state holds until Redis is reachable again.
       if (!isForbidden(error)) return CHECK_MS;

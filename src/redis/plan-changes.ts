@@ -63,7 +63,8 @@ export interface UserPlan {
 export async function removeWrongPlans(redis: Redis, prefix: string, users: readonly UserPlan[]): Promise<Set<string>> {
   if (users.length === 0) return new Set();
   const keys = redisKeys(prefix);
-  const copies = await redis.mget(users.map(({ userId }) => keys.plan(userId)));
+  // One at a time: a Redis Cluster has them on several nodes.
+  const copies = await Promise.all(users.map(({ userId }) => redis.get(keys.plan(userId))));
   const wrong = users
     .map((user, i) => ({ ...user, copy: copies[i] ?? null }))
     .filter(({ plan, copy }) => copy !== null && copy !== plan);

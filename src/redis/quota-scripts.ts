@@ -26,7 +26,7 @@ end`;
  * (https://docs.bullmq.io/guide/jobs/job-ids).
  *
  * KEYS: pending, since, the job, one hash a user. ARGV: batch id, users (JSON), ids to settle (JSON), the day of the
- * job or -1, then count and cap a user.
+ * job or -1, the number of shards (see `shard-layout.ts`), then count and cap a user.
  * Returns: seconds, microseconds, 1 where it reserved (otherwise 0), then granted and used a user.
  */
 const RESERVE = `${DROP_OLD_DAYS}
@@ -36,11 +36,15 @@ local today = math.floor(time[1] / 86400)
 local jobDay = tonumber(ARGV[4])
 
 local function countsOfToday()
-  local since = redis.call('GET', KEYS[2])
-  if not since then
-    since = now
-    redis.call('SET', KEYS[2], now)
+  local record = redis.call('GET', KEYS[2])
+  if not record then
+    record = tostring(now)
+    if ARGV[5] ~= '1' then record = record .. ' ' .. ARGV[5] end
+    redis.call('SET', KEYS[2], record)
   end
+  local since, shards = string.match(record, '^(%d+) ?(-?%d*)$')
+  if shards == '' then shards = '1' end
+  if shards ~= ARGV[5] then error({ err = 'SHARDS the number of shards is ' .. shards .. ' here' }) end
   local counts = {}
   local missing = false
   for i = 4, #KEYS do
@@ -58,8 +62,8 @@ local function grantsFor(counts)
   local grants = {}
   local all = true
   for i, used in ipairs(counts) do
-    local count = tonumber(ARGV[2 * i + 3])
-    local cap = tonumber(ARGV[2 * i + 4])
+    local count = tonumber(ARGV[2 * i + 4])
+    local cap = tonumber(ARGV[2 * i + 5])
     grants[i] = cap < 0 and count or math.max(0, math.min(count, cap - used))
     if grants[i] < count then all = false end
   end

@@ -76,6 +76,7 @@ export function createQuota(
   redis: Redis,
   prefix: string,
   findUsage: (userId: string, day: string) => Promise<number>,
+  shards = 1,
 ): Quota {
   const keys = redisKeys(prefix);
   const scripts = withScripts(redis);
@@ -95,6 +96,7 @@ export function createQuota(
       JSON.stringify(users),
       JSON.stringify(done),
       job === undefined ? -1 : Math.floor(Date.parse(job.day) / DAY_MS),
+      shards,
       ...requests.flatMap(({ count, cap }) => [count, cap ?? -1]),
     ];
   }

@@ -1,16 +1,19 @@
-import type { Pool, RowDataPacket } from 'mysql2/promise';
+import type { Pool, QueryResult, RowDataPacket } from 'mysql2/promise';
 import type { DecodedCapture } from '../domain/capture-job.ts';
 import { bytesToId, idToBytes } from '../domain/ids.ts';
 import type { Connection } from './database.ts';
 import { userKey } from './users.ts';
 
-/* Inserts are prepared: bodies are sent as bytes, and a few fixed sizes keep the number of statements small. */
+/*
+ * A transaction of batches takes three round trips: its beginning, a prepared INSERT for each 64 rows (so bodies are
+ * sent as bytes), and its end.
+ */
 
 export interface NumberedCapture extends DecodedCapture {
   seq: number;
 }
 
-const INSERT_SIZES = [64, 16, 4, 1] as const;
+const INSERT_MAX_ROWS = 64;
 
 const INSERT_MAX_BYTES = 4 * 1024 * 1024;
 
@@ -18,9 +21,46 @@ const ROW = '(?,?,?,?,?,?,?,?,?,?)';
 const INSERT =
   'INSERT INTO requests (id, endpoint_id, seq, method, target, raw_headers, ip, size, is_utf8, body) VALUES ';
 
-/** @throws a duplicate-key error when one of the batches is stored already */
-export async function insertBatchIds(connection: Connection, batchIds: readonly string[]): Promise<void> {
-  await connection.query('INSERT INTO capture_batches (id) VALUES ?', [batchIds.map((id) => [idToBytes(id)])]);
+interface Statement {
+  sql: string;
+  values: unknown[];
+}
+
+/**
+ * Begins a transaction, notes the batches in the ledger, and locks the endpoints as `lockEndpoints` does.
+ * @param connection of a database that was opened with `joinedStatements`
+ * @throws a duplicate-key error when one of the batches is stored already
+ */
+export async function beginBatches(
+  connection: Connection,
+  batchIds: readonly string[],
+  endpointIds: readonly string[],
+): Promise<Map<string, number>> {
+  const results = await runJoined(connection, [
+    { sql: 'START TRANSACTION', values: [] },
+    { sql: 'INSERT INTO capture_batches (id) VALUES ?', values: [batchIds.map((id) => [idToBytes(id)])] },
+    lockOf(endpointIds),
+  ]);
+  return countsOf(results.at(-1) as RowDataPacket[]);
+}
+
+/** Adds to counters and usage, and commits. */
+export async function commitBatches(
+  connection: Connection,
+  added: ReadonlyMap<string, Addition>,
+  usage: readonly Usage[],
+): Promise<void> {
+  const counters = added.size === 0 ? [] : [additionOf(added)];
+  await runJoined(connection, [...counters, usageOf(usage), { sql: 'COMMIT', values: [] }]);
+}
+
+async function runJoined(connection: Connection, statements: readonly Statement[]): Promise<QueryResult[]> {
+  const sql = statements.map((statement) => statement.sql).join(';\n');
+  const [results] = await connection.query(
+    sql,
+    statements.flatMap(({ values }) => values),
+  );
+  return results as QueryResult[];
 }
 
 export async function findStoredBatches(
@@ -51,11 +91,19 @@ export async function lockEndpoints(
   connection: Connection,
   endpointIds: readonly string[],
 ): Promise<Map<string, number>> {
-  const sorted = endpointIds.toSorted().map(idToBytes);
-  const [rows] = await connection.query<RowDataPacket[]>(
-    'SELECT id, request_count FROM endpoints FORCE INDEX (PRIMARY) WHERE id IN (?) ORDER BY id FOR UPDATE',
-    [sorted],
-  );
+  const { sql, values } = lockOf(endpointIds);
+  const [rows] = await connection.query<RowDataPacket[]>(sql, values);
+  return countsOf(rows);
+}
+
+function lockOf(endpointIds: readonly string[]): Statement {
+  return {
+    sql: 'SELECT id, request_count FROM endpoints FORCE INDEX (PRIMARY) WHERE id IN (?) ORDER BY id FOR UPDATE',
+    values: [endpointIds.toSorted().map(idToBytes)],
+  };
+}
+
+function countsOf(rows: RowDataPacket[]): Map<string, number> {
   return new Map(rows.map((row) => [bytesToId(row['id'] as Buffer), row['request_count'] as number]));
 }
 
@@ -64,17 +112,31 @@ export async function insertRequests(connection: Connection, captures: readonly 
   for (let start = 0; start < captures.length;) {
     const size = insertSize(captures, start);
     const values = captures.slice(start, start + size).flatMap(rowOf);
-    await connection.execute(INSERT + Array<string>(size).fill(ROW).join(','), values);
+    await connection.execute(insertOf(size), values);
     start += size;
   }
 }
 
+export interface Addition {
+  count: number;
+  lastAt: Date;
+}
+
+export interface Usage {
+  userId: string;
+  /** UTC day, `YYYY-MM-DD`. */
+  day: string;
+  count: number;
+}
+
 /** Adds to the counters of locked endpoints, in one statement for all of them. */
-export async function addToCounters(
-  connection: Connection,
-  added: ReadonlyMap<string, { count: number; lastAt: Date }>,
-): Promise<void> {
+export async function addToCounters(connection: Connection, added: ReadonlyMap<string, Addition>): Promise<void> {
   if (added.size === 0) return;
+  const { sql, values } = additionOf(added);
+  await connection.query(sql, values);
+}
+
+function additionOf(added: ReadonlyMap<string, Addition>): Statement {
   const entries = [...added].map(([endpointId, addition]) => ({ id: idToBytes(endpointId), ...addition }));
   // By primary key only: with a join, or without the hint, the server scans a small table and waits for foreign rows,
   // out of order.
@@ -82,25 +144,29 @@ export async function addToCounters(
   const instants = `CAST(CASE id ${'WHEN ? THEN ? '.repeat(entries.length)}END AS DATETIME(3))`;
   const countValues = entries.flatMap(({ id, count }) => [id, count]);
   const instantValues = entries.flatMap(({ id, lastAt }) => [id, lastAt]);
-  await connection.query(
-    `UPDATE endpoints FORCE INDEX (PRIMARY) SET request_count = request_count + ${counts}, stored_count = stored_count + ${counts},
+  return {
+    sql: `UPDATE endpoints FORCE INDEX (PRIMARY) SET request_count = request_count + ${counts}, stored_count = stored_count + ${counts},
        last_request_at = GREATEST(COALESCE(last_request_at, ${instants}), ${instants}), updated_at = GREATEST(updated_at, ${instants})
      WHERE id IN (?)`,
-    [...countValues, ...countValues, ...instantValues, ...instantValues, ...instantValues, entries.map(({ id }) => id)],
-  );
+    values: [
+      ...countValues,
+      ...countValues,
+      ...instantValues,
+      ...instantValues,
+      ...instantValues,
+      entries.map(({ id }) => id),
+    ],
+  };
 }
 
-export async function addUsage(
-  connection: Connection,
-  usage: readonly { userId: string; day: string; count: number }[],
-): Promise<void> {
+function usageOf(usage: readonly Usage[]): Statement {
   const sorted = usage.toSorted((a, b) =>
     a.userId < b.userId ? -1 : a.userId > b.userId ? 1 : a.day < b.day ? -1 : 1,
   );
-  await connection.query(
-    'INSERT INTO daily_usage (user_id, day, accepted) VALUES ? ON DUPLICATE KEY UPDATE accepted = accepted + VALUES(accepted)',
-    [sorted.map(({ userId, day, count }) => [userKey(userId), day, count])],
-  );
+  return {
+    sql: 'INSERT INTO daily_usage (user_id, day, accepted) VALUES ? ON DUPLICATE KEY UPDATE accepted = accepted + VALUES(accepted)',
+    values: [sorted.map(({ userId, day, count }) => [userKey(userId), day, count])],
+  };
 }
 
 function rowOf(capture: NumberedCapture): (string | number | Buffer)[] {
@@ -118,16 +184,27 @@ function rowOf(capture: NumberedCapture): (string | number | Buffer)[] {
   ];
 }
 
-/** The largest fixed size that the remaining rows fill and one statement holds. */
+/** A statement for each number of rows; a connection prepares those that it meets once. */
+const inserts = new Map<number, string>();
+
+function insertOf(rows: number): string {
+  const known = inserts.get(rows);
+  if (known !== undefined) return known;
+  const sql = INSERT + Array<string>(rows).fill(ROW).join(',');
+  inserts.set(rows, sql);
+  return sql;
+}
+
+/** How many of the remaining rows one statement holds. */
 function insertSize(captures: readonly NumberedCapture[], start: number): number {
   let rows = 0;
   let bytes = 0;
-  while (rows < INSERT_SIZES[0] && start + rows < captures.length) {
+  while (rows < INSERT_MAX_ROWS && start + rows < captures.length) {
     bytes += rowSize(captures[start + rows] as NumberedCapture);
     if (rows > 0 && bytes > INSERT_MAX_BYTES) break;
     rows += 1;
   }
-  return INSERT_SIZES.find((size) => size <= rows) ?? 1;
+  return rows;
 }
 
 /** Maximum number of bytes of a row in a statement: JSON may double the header list. */

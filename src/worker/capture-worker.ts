@@ -1,12 +1,15 @@
-import { Worker, WaitingError, type Job, type WorkerOptions as BullWorkerOptions } from 'bullmq';
+import { Worker, WaitingError, type Job, type Processor, type WorkerOptions as BullWorkerOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
+import pLimit from 'p-limit';
 import { decodeBatch, type CaptureBatchJob } from '../domain/capture-job.ts';
 import { describeError, type Log } from '../log.ts';
 import type { WorkerMetrics } from './metrics.ts';
-import { CAPTURE_QUEUES } from '../queue/capture-queue.ts';
+import { CAPTURE_QUEUES, type CaptureQueueName } from '../queue/capture-queue.ts';
 import { readLargeBody, removeLargeBody } from '../queue/large-bodies.ts';
 import { isConnectionError, isReachable } from '../redis/connections.ts';
 import { stopCaptures } from '../redis/announcements.ts';
+import { redisKeys } from '../redis/keys.ts';
+import type { Shard } from '../redis/shards.ts';
 import type { Database } from '../store/database.ts';
 import { findStoredBatches } from '../store/capture-batches.ts';
 import { isDatabaseError, isRefusedData, mayBeDataError } from '../store/sql-errors.ts';
@@ -18,7 +21,7 @@ import { persistBatches, type Persisted } from './persist.ts';
 
 const JOB_BACKOFF_CAP_MS = 30_000;
 
-/** Large jobs that run at the same time: each takes tens of megabytes several times over. */
+/** Large jobs that run at the same time, over all shards: each takes tens of megabytes several times over. */
 const LARGE_CONCURRENCY = 2;
 
 export interface CaptureWorker {
@@ -27,10 +30,8 @@ export interface CaptureWorker {
 }
 
 export interface QueueWorkerOptions {
-  queueWorker: Pick<
-    BullWorkerOptions,
-    'connection' | 'prefix' | 'lockDuration' | 'stalledInterval' | 'maxStalledCount'
-  >;
+  shards: Shard[];
+  locks: Pick<BullWorkerOptions, 'lockDuration' | 'stalledInterval' | 'maxStalledCount'>;
 }
 
 export interface CaptureWorkerOptions extends QueueWorkerOptions {
@@ -51,7 +52,8 @@ export function startCaptureWorker({
   broadcast,
   metrics,
   log,
-  queueWorker,
+  shards,
+  locks,
 }: CaptureWorkerOptions): CaptureWorker {
   const stopOrphans = createOrphanStop({ stopCaptures: (id) => stopCaptures(redis, redisPrefix, id), metrics, log });
   const stopping = new AbortController();
@@ -78,10 +80,17 @@ export function startCaptureWorker({
     stopping: stopping.signal,
     log,
   });
-  const workers = CAPTURE_QUEUES.map((name) => {
-    const worker = new Worker<CaptureBatchJob, void>(name, storeJob, {
-      ...queueWorker,
-      concurrency: name === 'capture' ? concurrency : LARGE_CONCURRENCY,
+  const limitLarge = pLimit(LARGE_CONCURRENCY);
+  const workers = shards.flatMap((shard) => CAPTURE_QUEUES.map((name) => startWorker(shard, name)));
+
+  function startWorker(shard: Shard, name: CaptureQueueName) {
+    const store: Processor<CaptureBatchJob, void> = (job, token) => storeJob(shard, job, token);
+    const isLarge = name === 'capture-large';
+    const worker = new Worker(name, isLarge ? (job, token) => limitLarge(() => store(job, token)) : store, {
+      ...locks,
+      connection: shard.redis,
+      prefix: redisKeys(shard.prefix).queues,
+      concurrency: Math.ceil((isLarge ? LARGE_CONCURRENCY : concurrency) / shards.length),
       settings: {
         backoffStrategy: (attempt) =>
           Math.min(500 * 2 ** (attempt - 1), JOB_BACKOFF_CAP_MS) * (0.5 + Math.random() / 2),
@@ -94,17 +103,17 @@ export function startCaptureWorker({
     worker.on('failed', (job, error) =>
       log.error({ queue: name, job: job?.id, error: describeError(error) }, 'Job failed'),
     );
-    return worker;
-  });
+    return { worker, redis: shard.redis };
+  }
 
-  async function storeJob(job: Job<CaptureBatchJob, void>, token?: string): Promise<void> {
+  async function storeJob(shard: Shard, job: Job<CaptureBatchJob, void>, token?: string): Promise<void> {
     const id = job.id as string;
     const hasBody = job.data.v === 2;
     try {
-      const body = hasBody ? await readLargeBody(redis, redisPrefix, id) : undefined;
+      const body = hasBody ? await readLargeBody(shard.redis, shard.prefix, id) : undefined;
       if (body === null) return await retry(() => assertStored(id), 'The database did not answer; trying again', 1);
       await committer.commit({ id, day: job.data.day, captures: decodeBatch(job.data, body) });
-      if (hasBody) await removeLargeBody(redis, redisPrefix, id);
+      if (hasBody) await removeLargeBody(shard.redis, shard.prefix, id);
     } catch (error) {
       if (!(error instanceof Stopping)) throw withoutData(error);
       // Back to the queue for another worker, without counting as an attempt.
@@ -123,8 +132,7 @@ export function startCaptureWorker({
     async close() {
       // Jobs stop waiting for an unreachable database; running transactions are finished.
       stopping.abort();
-      const force = !(await isReachable(redis));
-      await Promise.all(workers.map((worker) => worker.close(force)));
+      await Promise.all(workers.map(async (open) => open.worker.close(!(await isReachable(open.redis)))));
     },
   };
 }

@@ -4,7 +4,7 @@ import { describeError, type Log } from '../log.ts';
 import { SWEPT_KINDS, type WorkerMetrics } from './metrics.ts';
 import type { Plans } from '../plans.ts';
 import { poll } from '../poll.ts';
-import { findQueued, openCaptureQueues } from '../queue/capture-queue.ts';
+import { findQueued, openCaptureQueues, type CaptureQueues } from '../queue/capture-queue.ts';
 import { removeLargeBody } from '../queue/large-bodies.ts';
 import {
   MAINTENANCE_QUEUE,
@@ -18,6 +18,7 @@ import { stopCaptures } from '../redis/announcements.ts';
 import { redisKeys } from '../redis/keys.ts';
 import { removeWrongPlans, type UserPlan } from '../redis/plan-changes.ts';
 import { reconcileQuota } from '../redis/quota.ts';
+import type { Shard } from '../redis/shards.ts';
 import { findStoredBatches } from '../store/capture-batches.ts';
 import type { Database } from '../store/database.ts';
 import { sweepPlans } from './plan-sweep.ts';
@@ -43,14 +44,15 @@ export interface MaintenanceOptions extends QueueWorkerOptions {
 
 /** Starts running sweeps; there is one schedule, and one sweep at a time, whatever the number of workers. */
 export function startMaintenance(options: MaintenanceOptions): { close(): Promise<void> } {
-  const { db, redis, redisPrefix, plans, expiredGraceMs, metrics, log, queueWorker } = options;
+  const { db, redis, redisPrefix, plans, expiredGraceMs, metrics, log, shards, locks } = options;
   const { scheduleCheckMs = SCHEDULE_CHECK_MS } = options;
-  const captures = openCaptureQueues(redis, redisPrefix);
-  const maintenance = openMaintenanceQueue(redis, redisPrefix);
+  const captures = shards.map((shard) => openCaptureQueues(shard.redis, shard.prefix));
+  const [{ redis: connection }] = shards as [Shard];
+  const maintenance = openMaintenanceQueue(connection, redisPrefix);
   const keys = redisKeys(redisPrefix);
   let stopped = false;
 
-  const worker = new Worker(MAINTENANCE_QUEUE, run, { ...queueWorker, concurrency: 1 });
+  const worker = new Worker(MAINTENANCE_QUEUE, run, { ...locks, connection, prefix: keys.queues, concurrency: 1 });
   worker.on(
     'error',
     (error) =>
@@ -73,9 +75,7 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
   async function run(): Promise<void> {
     const end = performance.now() + SWEEP_BUDGET_MS;
     const isOver = (): boolean => stopped || performance.now() > end;
-    const returned = await reconcileQuota(redis, redisPrefix, findKeptBatches, (id) =>
-      removeLargeBody(redis, redisPrefix, id),
-    );
+    const returned = await reconcileShards();
     const removeWrong = (users: UserPlan[]): Promise<Set<string>> => removeWrongPlans(redis, redisPrefix, users);
     const result = await sweep({
       db: db.knex,
@@ -84,7 +84,7 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
       expiredGraceMs,
       stopCaptures: async (id) => void (await stopCaptures(redis, redisPrefix, id)),
       findDisputed: removeWrong,
-      findQueued: (batchIds) => findQueued(captures, redis, batchIds),
+      findQueued: findInAnyQueue,
       cursor: cursorAt(keys.sweepCursor),
       isOver,
     });
@@ -107,17 +107,36 @@ export function startMaintenance(options: MaintenanceOptions): { close(): Promis
     };
   }
 
+  async function reconcileShards(): Promise<number> {
+    let returned = 0;
+    for (const [i, shard] of shards.entries()) {
+      const discard = (id: string): Promise<void> => removeLargeBody(shard.redis, shard.prefix, id);
+      const findKept = (ids: string[]): Promise<Set<string>> =>
+        findKeptBatches(shard, captures[i] as CaptureQueues, ids);
+      returned += await reconcileQuota(shard.redis, shard.prefix, findKept, discard);
+    }
+    return returned;
+  }
+
   /** Reads the queue before the ledger, so a batch that moves from one to the other is found in one of them. */
-  async function findKeptBatches(batchIds: string[]): Promise<Set<string>> {
-    const queued = await findQueued(captures, redis, batchIds);
+  async function findKeptBatches(shard: Shard, queues: CaptureQueues, batchIds: string[]): Promise<Set<string>> {
+    const queued = await findQueued(queues, shard.redis, batchIds);
     return new Set(queued).union(await findStoredBatches(db.pool, batchIds));
+  }
+
+  /** The ledger does not know the shard of a batch. */
+  async function findInAnyQueue(batchIds: string[]): Promise<string[]> {
+    const found = await Promise.all(
+      shards.map((shard, i) => findQueued(captures[i] as CaptureQueues, shard.redis, batchIds)),
+    );
+    return [...new Set(found.flat())];
   }
 
   return {
     async close() {
       stopped = true;
       void schedule.stop();
-      await worker.close(!(await isReachable(redis)));
+      await worker.close(!(await isReachable(connection)));
     },
   };
 }

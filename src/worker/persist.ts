@@ -2,15 +2,15 @@ import type { Pool } from 'mysql2/promise';
 import type { DecodedCapture } from '../domain/capture-job.ts';
 import { timeOfId } from '../domain/ids.ts';
 import {
-  addToCounters,
-  addUsage,
+  beginBatches,
+  commitBatches,
   findStoredBatches,
-  insertBatchIds,
   insertRequests,
-  lockEndpoints,
+  type Addition,
   type NumberedCapture,
+  type Usage,
 } from '../store/capture-batches.ts';
-import { inTransaction, type Connection } from '../store/database.ts';
+import { onConnection, type Connection } from '../store/database.ts';
 import { insertDeadLetters, type RefusedCapture } from '../store/dead-letters.ts';
 import { codeOf, isDuplicateKey, isRefusedData } from '../store/sql-errors.ts';
 
@@ -48,7 +48,7 @@ export async function persistBatches(
   isRefused = isRefusedData,
 ): Promise<Persisted> {
   try {
-    return await inTransaction(pool, (connection) => persist(connection, batches, isRefused));
+    return await persistTogether(pool, batches, isRefused);
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
     const stored = await findStoredBatches(
@@ -67,28 +67,46 @@ export async function persistBatches(
   }
 }
 
-async function persist(
+/** Most transactions have no refused row, so the first attempt does without a savepoint. */
+async function persistTogether(pool: Pool, batches: readonly CaptureBatch[], isRefused: IsRefused): Promise<Persisted> {
+  try {
+    return await onConnection(pool, (connection) => persist(connection, batches, insertAll));
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+  }
+  return onConnection(pool, (connection) =>
+    persist(connection, batches, (...rows) => insertAcceptable(...rows, isRefused)),
+  );
+}
+
+type Insert = (
   connection: Connection,
-  batches: readonly CaptureBatch[],
-  isRefused: IsRefused,
-): Promise<Persisted> {
+  captures: readonly BatchedCapture[],
+  counts: ReadonlyMap<string, number>,
+) => Promise<Pick<Persisted, 'stored' | 'refused'>>;
+
+async function persist(connection: Connection, batches: readonly CaptureBatch[], insert: Insert): Promise<Persisted> {
   const captures = batches
     .flatMap(({ id, captures }) => captures.map((capture) => ({ ...capture, batchId: id })))
     .toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  await insertBatchIds(
+  const counts = await beginBatches(
     connection,
     batches.map(({ id }) => id),
+    [...new Set(captures.map(({ endpointId }) => endpointId))],
   );
-  const counts = await lockEndpoints(connection, [...new Set(captures.map(({ endpointId }) => endpointId))]);
   const kept = captures.filter(({ endpointId }) => counts.has(endpointId));
-
-  const { stored, refused } = await insertAcceptable(connection, kept, counts, isRefused);
-  await addToCounters(connection, additions(stored));
-  await addUsage(connection, usageOf(batches));
+  const { stored, refused } = await insert(connection, kept, counts);
   await insertDeadLetters(connection, refused, new Date());
+  await commitBatches(connection, additions(stored), usageOf(batches));
   const orphaned = captures.filter(({ endpointId }) => !counts.has(endpointId));
   return { stored, refused, repeated: [], orphaned };
 }
+
+const insertAll: Insert = async (connection, captures, counts) => {
+  const stored = numberCaptures(captures, counts);
+  await insertRequests(connection, stored);
+  return { stored, refused: [] };
+};
 
 /** Inserts the rows that the database accepts; refused rows are isolated from the others. */
 async function insertAcceptable(
@@ -161,8 +179,8 @@ function numberCaptures(captures: readonly DecodedCapture[], counts: ReadonlyMap
   });
 }
 
-function additions(stored: readonly NumberedCapture[]): Map<string, { count: number; lastAt: Date }> {
-  const added = new Map<string, { count: number; lastAt: Date }>();
+function additions(stored: readonly NumberedCapture[]): Map<string, Addition> {
+  const added = new Map<string, Addition>();
   for (const { endpointId, id } of stored) {
     // Captures are in order of arrival, so the last one of an endpoint is its latest.
     added.set(endpointId, { count: (added.get(endpointId)?.count ?? 0) + 1, lastAt: new Date(timeOfId(id)) });
@@ -171,8 +189,8 @@ function additions(stored: readonly NumberedCapture[]): Map<string, { count: num
 }
 
 /** Every accepted capture counts for its owner's day, even when its endpoint is deleted or its row was refused. */
-function usageOf(batches: readonly CaptureBatch[]): { userId: string; day: string; count: number }[] {
-  const usage = new Map<string, { userId: string; day: string; count: number }>();
+function usageOf(batches: readonly CaptureBatch[]): Usage[] {
+  const usage = new Map<string, Usage>();
   for (const { day, captures } of batches) {
     for (const { userId } of captures) {
       const key = `${day} ${userId}`;

@@ -2,11 +2,13 @@ import type { Redis } from 'ioredis';
 import { withDeadline } from '../deadline.ts';
 import { describeError, type Log } from '../log.ts';
 import type { WorkerMetrics } from './metrics.ts';
-import { openCaptureQueues } from '../queue/capture-queue.ts';
+import type { Queue } from 'bullmq';
+import { CAPTURE_QUEUES, openCaptureQueues } from '../queue/capture-queue.ts';
 import { MAINTENANCE_QUEUE, openMaintenanceQueue } from '../queue/maintenance-queue.ts';
-import { readQueueDepth } from '../queue/queue-depth.ts';
+import { readQueueDepth, sumOf } from '../queue/queue-depth.ts';
 import { redisKeys } from '../redis/keys.ts';
 import { holdLease, type Lease } from '../redis/lease.ts';
+import type { Shard } from '../redis/shards.ts';
 import { countPendingWork, type PendingWork } from '../store/pending-work.ts';
 import { shareRunning } from '../single-flight.ts';
 import type { Database } from '../store/database.ts';
@@ -19,6 +21,7 @@ export interface SharedMetricsOptions {
   db: Database;
   redis: Redis;
   redisPrefix: string;
+  shards: Shard[];
   log: Log;
 }
 
@@ -26,13 +29,17 @@ export interface SharedMetricsOptions {
  * Metrics of what all processes share. Only the worker that holds a lease exports them, because dashboards sum over
  * pods; they have no values in other workers, or where a store does not answer.
  */
-export function startSharedMetrics({ metrics, db, redis, redisPrefix, log }: SharedMetricsOptions): Lease {
+export function startSharedMetrics({ metrics, db, redis, redisPrefix, shards, log }: SharedMetricsOptions): Lease {
   const lease = holdLease(redis, redisKeys(redisPrefix).metricsLease);
-  const captures = openCaptureQueues(redis, redisPrefix);
-  const queues = Object.entries({ ...captures, [MAINTENANCE_QUEUE]: openMaintenanceQueue(redis, redisPrefix) });
+  const queues = openQueues(shards);
   // One query at a time: unanswered queries must not pile up with every scrape.
   const readDepths = shareRunning(() =>
-    Promise.all(queues.map(async ([name, queue]) => ({ name, ...(await readQueueDepth(queue, redis)) }))),
+    Promise.all(
+      queues.map(async ({ name, parts }) => {
+        const depths = await Promise.all(parts.map((part) => readQueueDepth(part.queue, part.redis)));
+        return { name, ...sumOf(depths) };
+      }),
+    ),
   );
   const readPendingWork = shareRunning(() => countPendingWork(db.knex));
   metrics.onScrape(async () => {
@@ -72,4 +79,17 @@ export function startSharedMetrics({ metrics, db, redis, redisPrefix, log }: Sha
   }
 
   return lease;
+}
+
+/** Each queue with its parts in the shards. */
+function openQueues(shards: Shard[]): { name: string; parts: { queue: Queue; redis: Redis }[] }[] {
+  const opened = shards.map(({ redis, prefix }) => ({ redis, queues: openCaptureQueues(redis, prefix) }));
+  const [{ redis, prefix }] = shards as [Shard];
+  return [
+    ...CAPTURE_QUEUES.map((name) => ({
+      name,
+      parts: opened.map((shard) => ({ ...shard, queue: shard.queues[name] })),
+    })),
+    { name: MAINTENANCE_QUEUE, parts: [{ redis, queue: openMaintenanceQueue(redis, prefix) }] },
+  ];
 }

@@ -46,7 +46,13 @@ chartSuite('values reach the processes', () => {
     const settings = [...table.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, cell]) =>
       [...(cell ?? '').matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name]) => name as string),
     );
-    const keys = [['auth.jwt.jwksUrl=https://id/keys'], ['auth.jwt.publicKey.existingSecret=k'], []];
+    const keys = [
+      ['auth.jwt.jwksUrl=https://id/keys'],
+      ['auth.jwt.publicKey.existingSecret=k'],
+      ['redis.host=', 'redis.cluster.nodes={r:1}'],
+      ['redis.host=', 'redis.sentinel.nodes={s:1}', 'redis.sentinel.username=u', 'redis.sentinel.password.value=p'],
+      [],
+    ];
     const renders = await Promise.all(
       keys.map((set) =>
         render(newestHelm(), {
@@ -91,6 +97,38 @@ chartSuite('values reach the processes', () => {
       expect(read('migrate', 'Job', '')).toBeDefined();
     },
   );
+
+  test('a Redis Cluster and Sentinels take the place of a host', async () => {
+    const redisOf = async (file: string): Promise<unknown> => {
+      const manifests = await render(newestHelm(), { file });
+      const environment = environmentOf(manifests, podOf(manifests, 'Deployment', '-worker').container);
+      expect(environment).not.toHaveProperty('REDIS_HOST');
+      return readConfig({ JWT_SECRET: 'x'.repeat(32), ...environment }, 'worker').redis;
+    };
+    expect(await redisOf('redis-cluster.yaml')).toMatchObject({
+      cluster: [
+        { host: 'redis-0.redis', port: 6379 },
+        { host: 'redis-1.redis', port: 6379 },
+        { host: '10.0.0.7', port: 7002 },
+      ],
+      shards: 3,
+      waitReplicas: 1,
+    });
+    expect(await redisOf('redis-sentinel.yaml')).toMatchObject({
+      sentinel: { servers: { length: 3 }, name: 'hooks', tls: true, username: 'watcher' },
+      tls: true,
+      waitReplicas: 1,
+    });
+  });
+
+  test.each([
+    ['redis-cluster.yaml', [6379, 7002]],
+    ['redis-sentinel.yaml', [6380, 26_379]],
+  ])('network policies let %s through', async (file, ports) => {
+    const policy = one(await render(newestHelm(), { file }), 'NetworkPolicy', '-worker');
+    const egress = specOf(policy, 'egress') as { ports: { port: number }[] }[];
+    expect(egress.map((rule) => rule.ports.map(({ port }) => port))).toContainEqual(ports);
+  });
 
   test('every process trusts the private authority, including the migration', async () => {
     const manifests = await render(newestHelm(), {
@@ -140,6 +178,15 @@ chartSuite('values reach the processes', () => {
 
   test.each([
     [[], /mysql\.host is missing .*[\s\S]*redis\.host is missing/],
+    [[...EXTERNAL, 'redis.cluster.nodes={a:1}'], /redis\.cluster\.nodes and redis\.host exclude each other/],
+    [['redis.sentinel.nodes={a:1}', ...BUNDLED], /redis\.sentinel\.nodes and redis\.bundled\.enabled exclude/],
+    [
+      [...EXTERNAL, 'redis.host=', 'redis.cluster.nodes={a:1}', 'redis.db=1'],
+      /redis\.db must be 0 with redis\.cluster\.nodes/,
+    ],
+    [[...EXTERNAL, 'redis.host=', 'redis.cluster.nodes={redis-0}'], /redis\/cluster\/nodes|redis\.cluster\.nodes/],
+    [[...EXTERNAL, 'redis.shards=2', 'worker.keda.enabled=true'], /worker\.keda\.enabled looks at one queue/],
+    [[...BUNDLED, 'redis.waitReplicas=1'], /redis\.waitReplicas is for an external Redis/],
     [['mysql.host=db', ...BUNDLED], /mysql\.host and mysql\.bundled\.enabled exclude each other/],
     [['mysql.host=db', 'redis.host=r'], /mysql\.password\.existingSecret .* is missing/],
     [

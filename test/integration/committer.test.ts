@@ -4,7 +4,6 @@ import { encodeBatch, type CaptureBatchJob } from '../../src/domain/capture-job.
 import { idToBytes, newTimeOrderedId } from '../../src/domain/ids.ts';
 import { createWorkerMetrics } from '../../src/worker/metrics.ts';
 import { inTransaction } from '../../src/store/database.ts';
-import { redisKeys } from '../../src/redis/keys.ts';
 import { createBroadcaster } from '../../src/worker/broadcast.ts';
 import { persistBatches } from '../../src/worker/persist.ts';
 import { startCaptureWorker } from '../../src/worker/capture-worker.ts';
@@ -40,7 +39,8 @@ function startWorker() {
     concurrency: 64,
     broadcast: (persisted) => broadcaster.broadcast(persisted),
     metrics: createWorkerMetrics(),
-    queueWorker: { connection: redis, prefix: redisKeys(prefix).queues, ...locks },
+    shards: [{ prefix, redis }],
+    locks,
   });
   return { warnings, close: () => worker.close() };
 }

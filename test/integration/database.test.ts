@@ -9,7 +9,7 @@ useEnvironment((opened) => {
 });
 
 test('a silent connection is closed: during a statement, which fails as unavailable, and idle, without an error', async () => {
-  const db = closing(openDatabase(environment.config.mysql, 300), (database) => database.close());
+  const db = closing(openDatabase(environment.config.mysql, { silenceMs: 300 }), (database) => database.close());
   const error: unknown = await db.knex.raw('SELECT SLEEP(30)').then(
     () => undefined,
     (thrown: unknown) => thrown,
@@ -22,6 +22,6 @@ test('a silent connection is closed: during a statement, which fails as unavaila
 });
 
 test('the connection of a migration has no time limit', async () => {
-  const db = closing(openDatabase(environment.config.mysql, 0), (database) => database.close());
+  const db = closing(openDatabase(environment.config.mysql, { silenceMs: 0 }), (database) => database.close());
   await expect(db.knex.raw('SELECT SLEEP(1)')).resolves.toBeDefined();
 });

@@ -29,7 +29,8 @@ test('sweeps continue after Redis was replaced by an empty one', async () => {
     scheduleCheckMs: 50,
 
     log: createLog('silent'),
-    queueWorker: { connection: redis, prefix: queues, ...locks },
+    shards: [{ prefix, redis }],
+    locks,
   });
   closing(running, (open) => open.close());
   const queue = openMaintenanceQueue(redis, prefix);

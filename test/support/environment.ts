@@ -13,6 +13,7 @@ import {
   type CaptureQueues,
 } from '../../src/queue/capture-queue.ts';
 import { closeRedis, openRedis } from '../../src/redis/connections.ts';
+import { openShards, shardPrefixes } from '../../src/redis/shards.ts';
 import { createResources, type Resources } from '../../src/resources.ts';
 import { openDatabase, type Database } from '../../src/store/database.ts';
 import { migrate } from '../../src/store/migrations.ts';
@@ -26,6 +27,7 @@ export interface Environment {
   env: Record<string, string>;
   config: Config;
   db: Database;
+  /** Those of the first shard. */
   queues: CaptureQueues;
   /** The queue of small captures. */
   queue: CaptureQueue;
@@ -53,10 +55,15 @@ export async function openEnvironment(
   const config = readConfig(env, 'api');
   const log = createLog(env['LOG_LEVEL'] ?? 'silent');
   const resources = createResources((error) => process.stderr.write(`closing: ${String(error)}\n`));
-  const db = resources.add(openDatabase(config.mysql), (database) => database.close());
+  const db = resources.add(openDatabase(config.mysql, { joinedStatements: true }), (database) => database.close());
   await migrate(db);
   const redis = resources.add(openRedis(config.redis, 'worker', log), closeRedis);
-  const queues = openCaptureQueues(redis, config.redis.prefix);
+  const shards =
+    config.redis.cluster.length > 0
+      ? openShards(config.redis, 'worker', resources, log)
+      : shardPrefixes(config.redis.prefix, config.redis.shards).map((prefix) => ({ prefix, redis }));
+  const queuesOfShards = shards.map((shard) => openCaptureQueues(shard.redis, shard.prefix));
+  const [queues] = queuesOfShards as [CaptureQueues];
 
   async function inProcess<T>(
     start: (config: Config, resources: Resources) => Promise<T>,
@@ -91,7 +98,9 @@ export async function openEnvironment(
     drained: () =>
       eventually(async () => {
         const counts = await Promise.all(
-          CAPTURE_QUEUES.map((name) => queues[name].getJobCountByTypes('wait', 'active', 'delayed')),
+          queuesOfShards.flatMap((open) =>
+            CAPTURE_QUEUES.map((name) => open[name].getJobCountByTypes('wait', 'active', 'delayed')),
+          ),
         );
         return counts.every((count) => count === 0);
       }),
@@ -123,15 +132,24 @@ export function environmentVariables(mysql: MysqlConfig, redis: RedisConfig): Re
     MYSQL_USER: mysql.user,
     MYSQL_PASSWORD: mysql.password,
     MYSQL_DATABASE: mysql.database,
-    REDIS_HOST: redis.host,
-    REDIS_PORT: String(redis.port),
+    ...redisAddress(redis),
     REDIS_PASSWORD: redis.password ?? '',
     REDIS_PREFIX: redis.prefix,
+    CAPTURE_QUEUE_SHARDS: String(redis.shards),
+    REDIS_WAIT_REPLICAS: String(redis.waitReplicas),
     JWT_SECRET,
     // Tests send more requests than users do; tests of the limits set their own.
     API_RATE_LIMIT_PER_MINUTE: '0',
     LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'silent',
   };
+}
+
+function redisAddress({ host, port, cluster, sentinel }: RedisConfig): Record<string, string> {
+  const list = (servers: readonly { host: string; port: number }[]): string =>
+    servers.map((server) => `${server.host}:${server.port}`).join(',');
+  if (cluster.length > 0) return { REDIS_CLUSTER_NODES: list(cluster) };
+  if (sentinel !== undefined) return { REDIS_SENTINELS: list(sentinel.servers), REDIS_SENTINEL_NAME: sentinel.name };
+  return { REDIS_HOST: host, REDIS_PORT: String(port) };
 }
 
 /** Waits until the process behind an internal port is ready. */

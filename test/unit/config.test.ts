@@ -33,6 +33,49 @@ describe('readConfig', () => {
     expect(config.external).toEqual({ mysql: false, redis: false });
   });
 
+  test('a Redis Cluster and Sentinels are lists of servers, in place of one host', () => {
+    const nodes = 'redis-0:7000, redis-1,[::1]:7002';
+    expect(
+      readConfig({ JWT_SECRET: SECRET, REDIS_CLUSTER_NODES: nodes, CAPTURE_QUEUE_SHARDS: '3' }, 'api').redis,
+    ).toMatchObject({
+      cluster: [
+        { host: 'redis-0', port: 7000 },
+        { host: 'redis-1', port: 6379 },
+        { host: '::1', port: 7002 },
+      ],
+      sentinel: undefined,
+      shards: 3,
+      waitReplicas: 0,
+    });
+    const sentinels = { REDIS_SENTINELS: 's-0,s-1:1', REDIS_SENTINEL_PASSWORD: 'p', REDIS_TLS: 'true' };
+    expect(readConfig({ JWT_SECRET: SECRET, ...sentinels, REDIS_WAIT_REPLICAS: '1' }, 'api').redis).toMatchObject({
+      sentinel: {
+        servers: [
+          { host: 's-0', port: 26_379 },
+          { host: 's-1', port: 1 },
+        ],
+        name: 'mymaster',
+        username: undefined,
+        password: 'p',
+        tls: true,
+      },
+      waitReplicas: 1,
+    });
+  });
+
+  test.each([
+    [{ REDIS_CLUSTER_NODES: 'a', REDIS_URL: 'redis://b' }, /^REDIS_URL and REDIS_CLUSTER_NODES exclude each other$/m],
+    [{ REDIS_CLUSTER_NODES: 'a', REDIS_SENTINELS: 'b' }, /^REDIS_CLUSTER_NODES and REDIS_SENTINELS exclude/m],
+    [{ REDIS_SENTINELS: 'a', REDIS_HOST: 'b' }, /^REDIS_HOST and REDIS_SENTINELS exclude/m],
+    [{ REDIS_CLUSTER_NODES: 'a', REDIS_DB: '1' }, /^REDIS_DB must be 0 with REDIS_CLUSTER_NODES$/m],
+    [{ REDIS_CLUSTER_NODES: 'redis://a' }, /^REDIS_CLUSTER_NODES must be host:port,host:port/m],
+    [{ REDIS_SENTINELS: 'a,,b' }, /^REDIS_SENTINELS must be host:port,host:port/m],
+    [{ CAPTURE_QUEUE_SHARDS: '65' }, /^CAPTURE_QUEUE_SHARDS must be a whole number from 1 to 64/m],
+    [{ REDIS_WAIT_REPLICAS: '-1' }, /^REDIS_WAIT_REPLICAS must be a whole number from 0 to 10/m],
+  ])('refuses %j', (env, message) => {
+    expect(() => readConfig({ JWT_SECRET: SECRET, ...env }, 'api')).toThrow(message);
+  });
+
   test('an empty variable counts as unset', () => {
     expect(readConfig({ JWT_SECRET: SECRET, PORT: '', MYSQL_URL: '', REDIS_PASSWORD: '' }, 'api')).toMatchObject({
       port: 8080,
@@ -139,9 +182,10 @@ describe('readConfig', () => {
 
   test('the configuration page documents every setting', () => {
     const names = [
-      ...`${readFileSync('src/config.ts', 'utf8')}${readFileSync('src/environment.ts', 'utf8')}`.matchAll(
-        /'([A-Z][A-Z_]{3,})'/g,
-      ),
+      ...['config', 'environment', 'redis-config']
+        .map((file) => readFileSync(`src/${file}.ts`, 'utf8'))
+        .join('')
+        .matchAll(/'([A-Z][A-Z_]{3,})'/g),
     ].map(([, name]) => name as string);
     const page = readFileSync('src/ops/configuration.md', 'utf8');
     expect([...new Set(names)].filter((name) => name !== 'CERTIFICATE' && !page.includes(`\`${name}\``))).toEqual([]);

@@ -28,7 +28,7 @@
 
 {{/* Names of objects that the values refer to, and keys of Secrets. */}}
 {{- define "hookbay.checks.references" -}}
-{{- $credentials := list "auth.jwt.secret" "auth.jwt.publicKey" "mysql.username" "mysql.password" "mysql.bundled.rootPassword" "redis.username" "redis.password" "tests.token" "extraCa" }}
+{{- $credentials := list "auth.jwt.secret" "auth.jwt.publicKey" "mysql.username" "mysql.password" "mysql.bundled.rootPassword" "redis.username" "redis.password" "redis.sentinel.password" "tests.token" "extraCa" }}
 {{- $names := list "serviceAccount.name" "migrations.serviceAccountName" "priorityClassName" "api.priorityClassName" "worker.priorityClassName" "ingress.className" }}
 {{- range $credential := $credentials }}
 {{- $names = append $names (printf "%s.existingSecret" $credential) }}

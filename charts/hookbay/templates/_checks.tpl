@@ -17,7 +17,7 @@ What values.schema.json can say is said there.
 {{- $values := get $.Values $store }}
 {{- if and $values.host $values.bundled.enabled }}
 - {{ printf "%s.host and %s.bundled.enabled exclude each other" $store $store | quote }}
-{{- else if not (or $values.host $values.bundled.enabled) }}
+{{- else if not (or $values.host $values.bundled.enabled (and (eq $store "redis") (or $values.cluster.nodes $values.sentinel.nodes))) }}
 - {{ printf "%s.host is missing (%s), or %s.bundled.enabled=true for an evaluation" $store $example $store | quote }}
 {{- end }}
 {{- if and $values.bundled.enabled $values.tls.enabled }}
@@ -39,6 +39,20 @@ What values.schema.json can say is said there.
 {{- end }}
 {{- end }}
 {{- with .Values.redis }}
+{{- $lists := compact (list (empty .cluster.nodes | ternary "" "redis.cluster.nodes") (empty .sentinel.nodes | ternary "" "redis.sentinel.nodes")) }}
+{{- $ways := concat $lists (compact (list (empty .host | ternary "" "redis.host") (ternary "redis.bundled.enabled" "" .bundled.enabled))) }}
+{{- if and $lists (gt (len $ways) 1) }}
+- {{ printf "%s exclude each other" (join " and " $ways) | quote }}
+{{- end }}
+{{- if and .cluster.nodes (int64 .db) }}
+- redis.db must be 0 with redis.cluster.nodes
+{{- end }}
+{{- if and $.Values.worker.keda.enabled (or $lists (gt (int64 .shards) 1)) }}
+- worker.keda.enabled looks at one queue of one Redis; with redis.cluster.nodes, redis.sentinel.nodes or redis.shards use worker.autoscaling, or a ScaledObject of your own on hookbay_queue_jobs in extraObjects
+{{- end }}
+{{- if and .bundled.enabled .waitReplicas }}
+- redis.waitReplicas is for an external Redis; the bundled one has no replica
+{{- end }}
 {{- if and .bundled.enabled (or .username.value .username.existingSecret) }}
 - redis.username is for an external Redis; the bundled one has the default user alone
 {{- end }}
@@ -50,7 +64,7 @@ What values.schema.json can say is said there.
 
 {{- define "hookbay.checks.access" -}}
 {{- $jwt := .Values.auth.jwt }}
-{{- $credentials := dict "auth.jwt.secret" $jwt.secret "auth.jwt.publicKey" $jwt.publicKey "mysql.username" .Values.mysql.username "mysql.password" .Values.mysql.password "mysql.bundled.rootPassword" .Values.mysql.bundled.rootPassword "redis.username" .Values.redis.username "redis.password" .Values.redis.password "tests.token" .Values.tests.token }}
+{{- $credentials := dict "auth.jwt.secret" $jwt.secret "auth.jwt.publicKey" $jwt.publicKey "mysql.username" .Values.mysql.username "mysql.password" .Values.mysql.password "mysql.bundled.rootPassword" .Values.mysql.bundled.rootPassword "redis.username" .Values.redis.username "redis.password" .Values.redis.password "redis.sentinel.password" .Values.redis.sentinel.password "tests.token" .Values.tests.token }}
 {{- range $name, $credential := $credentials }}
 {{- if and $credential.value $credential.existingSecret }}
 - {{ printf "%s.value and %s.existingSecret exclude each other" $name $name | quote }}

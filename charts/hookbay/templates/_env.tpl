@@ -109,10 +109,7 @@ to spare, so that it ends by itself and says so rather than by SIGKILL. Takes th
 
 {{- define "hookbay.env.redis" -}}
 {{- $redis := .Values.redis -}}
-- name: REDIS_HOST
-  value: {{ include "hookbay.redisHost" . | quote }}
-- name: REDIS_PORT
-  value: {{ ternary 6379 (int64 $redis.port) $redis.bundled.enabled | quote }}
+{{ include "hookbay.env.redisServers" . }}
 - name: REDIS_DB
   value: {{ $redis.db | int64 | quote }}
 - name: REDIS_TLS
@@ -125,6 +122,39 @@ to spare, so that it ends by itself and says so rather than by SIGKILL. Takes th
 {{- if include "hookbay.hasRedisPassword" . }}
 {{ include "hookbay.env.credential" (dict "root" . "env" "REDIS_PASSWORD" "credential" $redis.password "ownKey" (include "hookbay.passwordKey" (list . "redis"))) }}
 {{- end }}
+{{- end -}}
+
+{{- define "hookbay.env.redisServers" -}}
+{{- $redis := .Values.redis -}}
+{{- if $redis.cluster.nodes -}}
+- name: REDIS_CLUSTER_NODES
+  value: {{ join "," $redis.cluster.nodes | quote }}
+{{- else if $redis.sentinel.nodes -}}
+- name: REDIS_SENTINELS
+  value: {{ join "," $redis.sentinel.nodes | quote }}
+- name: REDIS_SENTINEL_NAME
+  value: {{ $redis.sentinel.name | quote }}
+- name: REDIS_SENTINEL_TLS
+  value: {{ $redis.sentinel.tls | quote }}
+{{- with $redis.sentinel.username }}
+- name: REDIS_SENTINEL_USERNAME
+  value: {{ . | quote }}
+{{- end }}
+{{- with $redis.sentinel.password }}
+{{- if or .value .existingSecret }}
+{{ include "hookbay.env.credential" (dict "root" $ "env" "REDIS_SENTINEL_PASSWORD" "credential" . "ownKey" "redis-sentinel-password") }}
+{{- end }}
+{{- end }}
+{{- else -}}
+- name: REDIS_HOST
+  value: {{ include "hookbay.redisHost" . | quote }}
+- name: REDIS_PORT
+  value: {{ ternary 6379 (int64 $redis.port) $redis.bundled.enabled | quote }}
+{{- end }}
+- name: CAPTURE_QUEUE_SHARDS
+  value: {{ $redis.shards | int64 | quote }}
+- name: REDIS_WAIT_REPLICAS
+  value: {{ $redis.waitReplicas | int64 | quote }}
 {{- end -}}
 
 {{- define "hookbay.hasRedisUsername" -}}

@@ -17,6 +17,7 @@ made up because nobody gave it. Keys that come from existing Secrets are not in 
 {{- end -}}
 {{- if .Values.redis.password.value }}{{ $_ := set $own (include "hookbay.passwordKey" (list . "redis")) (dict "value" .Values.redis.password.value) }}
 {{- else if and .Values.redis.bundled.enabled (not .Values.redis.password.existingSecret) }}{{ $_ := set $own "redis-password" (dict "length" 32) }}{{ end -}}
+{{- if .Values.redis.sentinel.password.value }}{{ $_ := set $own "redis-sentinel-password" (dict "value" .Values.redis.sentinel.password.value) }}{{ end -}}
 {{- if .Values.tests.token.value }}{{ $_ := set $own "test-token" (dict "value" .Values.tests.token.value) }}{{ end -}}
 {{- toJson $own -}}
 {{- end -}}

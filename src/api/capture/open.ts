@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { Config, RedisConfig } from '../../config.ts';
+import type { Config } from '../../config.ts';
 import type { Log } from '../../log.ts';
 import {
   enqueueCaptures,
@@ -11,9 +11,12 @@ import {
 import { removeLargeBody } from '../../queue/large-bodies.ts';
 import { closeRedis, openRedis } from '../../redis/connections.ts';
 import { createEndpointCache, type EndpointCache } from '../../redis/endpoint-cache.ts';
+import { channelPrefix } from '../../redis/keys.ts';
 import { startMemoryWatch, type MemoryWatch } from '../../redis/memory-watch.ts';
 import { createQuota, isReserved, type Quota, type QuotaRequest } from '../../redis/quota.ts';
 import { withScripts } from '../../redis/quota-scripts.ts';
+import { replicated } from '../../redis/replicas.ts';
+import { openShards, shardOf, type Shard } from '../../redis/shards.ts';
 import type { Resources } from '../../resources.ts';
 import { findCaptureTargets } from '../../store/capture-targets.ts';
 import type { Database } from '../../store/database.ts';
@@ -26,7 +29,7 @@ import { createRefusals, type Refuse } from './refusals.ts';
 /** What decides over a capture. It depends on Redis alone once Redis has the endpoint and the day's count. */
 export interface CapturePath {
   endpoints: EndpointCache;
-  quota: Quota;
+  quota: Pick<Quota, 'prepare'>;
   memory: MemoryWatch;
   refuse: Refuse;
   intake: Intake;
@@ -34,7 +37,8 @@ export interface CapturePath {
 
 export interface CapturePathOptions {
   db: Database;
-  producer: Redis;
+  /** Connections of the producer. */
+  shards: Shard[];
   cacheRedis: Redis;
   metrics: ApiMetrics;
 }
@@ -43,9 +47,10 @@ export function openCapturePath(
   config: Config,
   resources: Resources,
   log: Log,
-  { db, producer, cacheRedis, metrics }: CapturePathOptions,
+  options: CapturePathOptions,
 ): CapturePath {
-  const subscriber = resources.add(openRedis(config.redis, 'subscriber', log), closeRedis);
+  const { db, cacheRedis, metrics } = options;
+  const subscriber = resources.add(openRedis(config.redis, 'subscriber', log, channelPrefix(config.redis)), closeRedis);
   const endpoints = resources.add(
     createEndpointCache({
       redis: cacheRedis,
@@ -59,34 +64,52 @@ export function openCapturePath(
     }),
     (cache) => cache.stop(),
   );
-  // Separate limit, so that look-ups of unknown addresses do not delay the counts of known endpoints.
-  const limitUsage = limitLookUps(config.mysql.poolSize);
-  const quota = createQuota(cacheRedis, config.redis.prefix, (userId, day) =>
-    limitUsage(() => findUsage(db.knex, userId, day)),
-  );
   const memory = resources.add(
     startMemoryWatch({ redis: cacheRedis, refusePercent: config.redisMemoryRefusePercent, log }),
     (watch) => void watch.stop(),
   );
   const refuse = createRefusals(metrics.captureRefusals, log);
-  const intake = resources.add(
-    createIntake({ ...openQueues(config.redis, producer, resources, log, quota), quota, metrics, refuse }),
-    (open) => open.idle(),
-  );
+  const { quota, intake } = openIntakes(config, resources, log, { ...options, refuse });
   return { endpoints, quota, memory, refuse, intake };
 }
 
-/** The intake's queues; large captures have a connection of their own. */
-function openQueues(
-  config: RedisConfig,
-  producer: Redis,
+/** Each shard has its own quota and intake, so a batch belongs to one shard. */
+function openIntakes(
+  { redis, mysql }: Config,
   resources: Resources,
   log: Log,
+  { db, shards, cacheRedis, metrics, refuse }: CapturePathOptions & { refuse: Refuse },
+): Pick<CapturePath, 'quota' | 'intake'> {
+  // Separate limit, so that look-ups of unknown addresses do not delay the counts of known endpoints.
+  const limitUsage = limitLookUps(mysql.poolSize);
+  const countOf = (userId: string, day: string): Promise<number> => limitUsage(() => findUsage(db.knex, userId, day));
+  // Large captures have a connection of their own.
+  const bulk = openShards(redis, 'bulk', resources, log);
+  const opened = shards.map((shard, i) => {
+    const quota = createQuota(cacheRedis, shard.prefix, countOf, shards.length);
+    const enqueuing = openQueues(shard, bulk[i] as Shard, quota, redis.waitReplicas);
+    return {
+      quota,
+      intake: resources.add(createIntake({ ...enqueuing, quota, metrics, refuse }), (open) => open.idle()),
+    };
+  });
+  const of = (userId: string) => opened[shardOf(userId, opened.length)] as (typeof opened)[number];
+  return {
+    quota: { prepare: (userId) => of(userId).quota.prepare(userId) },
+    intake: {
+      submit: (capture, dailyCap) => of(capture.userId).intake.submit(capture, dailyCap),
+      idle: async () => void (await Promise.all(opened.map(({ intake }) => intake.idle()))),
+    },
+  };
+}
+
+function openQueues(
+  { prefix, redis: producer }: Shard,
+  { redis: bulk }: Shard,
   quota: Quota,
+  replicas: number,
 ): Pick<IntakeOptions, 'enqueue' | 'enqueueReserved' | 'discardLarge'> {
-  const { prefix } = config;
   withScripts(producer);
-  const bulk = resources.add(openRedis(config, 'bulk', log), closeRedis);
   const { capture: small } = openCaptureQueues(producer, prefix);
   const { 'capture-large': large } = openCaptureQueues(bulk, prefix);
   async function enqueueReserved(batch: EnqueuedBatch, requests: QuotaRequest[]): Promise<boolean> {
@@ -96,10 +119,10 @@ function openQueues(
     );
   }
   return {
-    enqueueReserved,
+    enqueueReserved: (batch, requests) => replicated(producer, replicas, () => enqueueReserved(batch, requests)),
     enqueue: {
-      capture: (batch) => enqueueCaptures(small, batch),
-      'capture-large': (batch) => enqueueLargeCapture(large, bulk, prefix, batch),
+      capture: (batch) => replicated(producer, replicas, () => enqueueCaptures(small, batch)),
+      'capture-large': (batch) => replicated(bulk, replicas, () => enqueueLargeCapture(large, bulk, prefix, batch)),
     },
     discardLarge: (batchId) => removeLargeBody(bulk, prefix, batchId),
   };

@@ -40,12 +40,13 @@ export async function readBody(
     throw payloadTooLarge(maxSize, declared);
   }
   if (declared === 0 || (declared === undefined && req.headers['transfer-encoding'] === undefined)) return EMPTY;
-  // Node parses all that it read of a connection before a promise continues: a small body is complete then.
-  await Promise.resolve();
-  if (declared !== undefined && req.readableLength === declared) return takeWhole(req, declared, holding);
   // The sender may have disconnected during the look-up; no further event reports that.
   if (req.destroyed) throw new SenderGone();
   sendContinueIfExpected(req, res);
+  // Node parses all that it read of a connection before a promise continues: a small body is complete then.
+  await Promise.resolve();
+  if (declared !== undefined && req.readableLength === declared) return takeWhole(req, declared, holding);
+  if (req.destroyed) throw new SenderGone();
   return collect(req, maxSize, holding, pace);
 }
 

@@ -27,7 +27,7 @@ import { createEndpointBody, endpointPageQuery } from './schemas.ts';
 export interface EndpointRouteOptions {
   db: Database;
   endpoints: EndpointCache;
-  quota: Quota;
+  quota: Pick<Quota, 'prepare'>;
   inFlight: InFlight;
   managementBodies: ByteBudget;
   baseUrl: string;

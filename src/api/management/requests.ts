@@ -57,7 +57,7 @@ export function requestRoutes(router: Router, options: RequestRouteOptions): voi
     const { userId } = principal(ctx);
     const removed = await removeRequests(db.knex, userId, ids);
     if (removed === ids.length) return removed;
-    await inFlight.settleForDelete();
+    await inFlight.settleForDelete(ctx);
     return removed + (await removeRequests(db.knex, userId, ids));
   }
 }

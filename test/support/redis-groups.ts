@@ -1,0 +1,241 @@
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ChildProcess } from 'node:child_process';
+import { Redis } from 'ioredis';
+import type { RedisConfig } from '../../src/config.ts';
+import type { ServerAddress } from '../../src/environment.ts';
+import { freePort, HOST, readOrMakeSecrets, untilReady } from '../../src/local/private-server.ts';
+import { claimDataDir, stopProcess, type ProcessRegistry } from '../../src/local/processes.ts';
+import { findOrInstallPrograms } from '../../src/local/programs.ts';
+import { startMysql } from '../../src/local/mysql.ts';
+import type { MysqlConfig } from '../../src/config.ts';
+import { eventually } from './environment.ts';
+
+/** A failure of a node is noticed after this time. */
+const NODE_TIMEOUT_MS = 2_000;
+
+/** One server of a group. */
+export interface Member {
+  port: number;
+  process: ChildProcess;
+  /** A connection of the test. */
+  admin: Redis;
+  kill(signal: NodeJS.Signals): Promise<void>;
+  /** Starts it again on its data. */
+  restart(): Promise<void>;
+}
+
+export interface RedisGroup {
+  mysql: MysqlConfig;
+  redis: RedisConfig;
+  /** Servers with data: of a cluster the masters, then their replicas in the same order; else master and replicas. */
+  members: Member[];
+  stop(): Promise<void>;
+}
+
+export interface SentinelGroup extends RedisGroup {
+  sentinels: ServerAddress[];
+}
+
+interface Context {
+  dataDir: string;
+  registry: ProcessRegistry;
+  program: string;
+  password: string;
+}
+
+/** A Redis Cluster of masters, each with a replica if wanted, and a database. */
+export async function startCluster(dataDir: string, { replicas = false, masters = 3 } = {}): Promise<RedisGroup> {
+  const context = await openContext(dataDir);
+  const settings = [
+    'cluster-enabled yes',
+    `cluster-node-timeout ${NODE_TIMEOUT_MS}`,
+    'cluster-replica-validity-factor 0',
+    'cluster-allow-replica-migration no',
+  ];
+  const members = await startMembers(context, replicas ? masters * 2 : masters, () => settings);
+  await joinCluster(members, masters);
+  const cluster = members.slice(0, masters).map(({ port }) => ({ host: HOST, port }));
+  return { ...(await finish(context, members)), redis: { ...redisConfig(context), cluster } };
+}
+
+async function joinCluster(members: Member[], masters: number): Promise<void> {
+  const [first] = members as [Member];
+  for (const [i, { admin, port }] of members.entries()) {
+    const bounds = [i, i + 1].map((n) => Math.floor((n * 16_384) / masters));
+    if (i < masters) await admin.cluster('ADDSLOTSRANGE', bounds[0] as number, (bounds[1] as number) - 1);
+    if (i > 0) await first.admin.cluster('MEET', HOST, port);
+  }
+  await eventually(async () => {
+    const views = await Promise.all(members.map(async ({ admin }) => (await admin.cluster('NODES')) as string));
+    return views.every((view) => view.trim().split('\n').length === members.length && !view.includes('handshake'));
+  });
+  for (const [i, { admin }] of members.slice(masters).entries())
+    await admin.cluster('REPLICATE', await (members[i] as Member).admin.cluster('MYID'));
+  await eventually(async () => {
+    const states = await Promise.all(members.map(({ admin }) => admin.cluster('INFO')));
+    const links = await Promise.all(members.slice(masters).map(async ({ admin }) => admin.info('replication')));
+    return (
+      states.every((state) => state.includes('cluster_state:ok')) &&
+      links.every((link) => link.includes('master_link_status:up'))
+    );
+  });
+}
+
+/** A master, replicas of it, three Sentinels, and a database. */
+export async function startSentinelGroup(
+  dataDir: string,
+  { replicas = 1, settings = [] as string[] } = {},
+): Promise<SentinelGroup> {
+  const context = await openContext(dataDir);
+  const [master] = (await startMembers(context, 1, () => settings)) as [Member];
+  const followers = await startMembers(context, replicas, () => [...settings, `replicaof ${HOST} ${master.port}`], 1);
+  await eventually(async () => {
+    const links = await Promise.all(followers.map(({ admin }) => admin.info('replication')));
+    return links.every((link) => link.includes('master_link_status:up'));
+  });
+  const sentinels = await Promise.all(Array.from({ length: 3 }, (_, i) => startSentinel(context, i, master.port)));
+  const members = [master, ...followers];
+  const group = await finish(context, members);
+  const addresses = sentinels.map(({ port }) => ({ host: HOST, port }));
+  const sentinel = { servers: addresses, name: 'mymaster', username: undefined, password: undefined, tls: false };
+  return {
+    ...group,
+    sentinels: addresses,
+    redis: { ...redisConfig(context), sentinel },
+    async stop() {
+      await Promise.all(sentinels.map(({ process }) => stopProcess(process.pid ?? 0)));
+      await group.stop();
+    },
+  };
+}
+
+async function openContext(dataDir: string): Promise<Context> {
+  const programs = await findOrInstallPrograms();
+  const registry = await claimDataDir(dataDir);
+  return { dataDir, registry, program: programs.redis, password: readOrMakeSecrets(dataDir).redisPassword };
+}
+
+function redisConfig({ password }: Context): RedisConfig {
+  return {
+    host: HOST,
+    port: 0,
+    username: undefined,
+    password,
+    db: 0,
+    tls: false,
+    prefix: 'hookbay',
+    cluster: [],
+    sentinel: undefined,
+    shards: 1,
+    waitReplicas: 0,
+  };
+}
+
+async function finish(context: Context, members: Member[]): Promise<Pick<RedisGroup, 'mysql' | 'members' | 'stop'>> {
+  const programs = await findOrInstallPrograms();
+  const { mysqlPassword } = readOrMakeSecrets(context.dataDir);
+  const mysql = await startMysql(programs, context.registry, context.dataDir, mysqlPassword);
+  return {
+    mysql: mysql.config,
+    members,
+    async stop() {
+      for (const { admin } of members) admin.disconnect();
+      // One that a test has stopped with SIGSTOP would not end.
+      for (const { process } of members) process.kill('SIGCONT');
+      await Promise.all([mysql.stop(), ...members.map(({ process }) => stopProcess(process.pid ?? 0))]);
+      context.registry.release();
+    },
+  };
+}
+
+function startMembers(context: Context, count: number, settings: () => string[], from = 0): Promise<Member[]> {
+  return Promise.all(Array.from({ length: count }, (_, i) => startMember(context, `redis-${from + i}`, settings())));
+}
+
+async function startMember(context: Context, name: string, more: string[]): Promise<Member> {
+  const { password } = context;
+  const port = await freePort();
+  const settings = [
+    `port ${port}`,
+    `requirepass ${password}`,
+    `masterauth ${password}`,
+    'appendonly yes',
+    'appendfsync always',
+    'no-appendfsync-on-rewrite no',
+    'maxmemory-policy noeviction',
+    'save ""',
+    'repl-diskless-sync-delay 0',
+    ...more,
+  ];
+  const child = await startServer(context, name, port, settings, false);
+  const admin = new Redis({ host: HOST, port, password, retryStrategy: () => 50, maxRetriesPerRequest: null });
+  admin.on('error', () => {});
+  const member: Member = {
+    port,
+    process: child,
+    admin,
+    kill: (signal) =>
+      new Promise((resolve) => {
+        member.process.once('exit', () => resolve());
+        member.process.kill(signal);
+      }),
+    async restart() {
+      member.process = await startServer(context, name, port, undefined, false);
+    },
+  };
+  return member;
+}
+
+async function startSentinel(context: Context, n: number, masterPort: number) {
+  const port = await freePort();
+  const settings = [
+    `port ${port}`,
+    `sentinel monitor mymaster ${HOST} ${masterPort} 2`,
+    `sentinel auth-pass mymaster ${context.password}`,
+    `sentinel down-after-milliseconds mymaster ${NODE_TIMEOUT_MS}`,
+    'sentinel failover-timeout mymaster 3000',
+  ];
+  return { port, process: await startServer(context, `sentinel-${n}`, port, settings, true) };
+}
+
+/** Servers write to their own configuration, so a server that starts again keeps it. */
+async function startServer(
+  { dataDir, registry, program, password }: Context,
+  name: string,
+  port: number,
+  settings: string[] | undefined,
+  isSentinel: boolean,
+): Promise<ChildProcess> {
+  const folder = join(dataDir, name);
+  const configFile = join(folder, 'server.conf');
+  const alias = join(folder, 'redis-server');
+  if (settings !== undefined) {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    // Debian's redis-tools has the server under another name; started by a server's name, it is one.
+    rmSync(alias, { force: true });
+    symlinkSync(program, alias);
+    const all = [`bind ${HOST}`, `dir ${JSON.stringify(folder)}`, ...settings];
+    writeFileSync(configFile, `${all.join('\n')}\n`, { mode: 0o600 });
+  }
+  const logFile = join(dataDir, `${name}.log`);
+  const child = registry.start(name, alias, [configFile, ...(isSentinel ? ['--sentinel'] : [])], { logFile });
+  await untilReady(child, logFile, async () => {
+    const redis = new Redis({
+      host: HOST,
+      port,
+      lazyConnect: true,
+      retryStrategy: () => null,
+      maxRetriesPerRequest: 0,
+      ...(!isSentinel && { password }),
+    });
+    redis.on('error', () => {});
+    try {
+      await redis.connect();
+      await redis.ping();
+    } finally {
+      redis.disconnect();
+    }
+  });
+  return child;
+}
