@@ -7,10 +7,18 @@ import { redisKeys } from '../redis/keys.ts';
  */
 const PIECE_BYTES = 256 * 1024;
 
+/** Pieces that are under way together: one at a time would wait for a round trip and an fsync each. */
+const PIECES_AT_ONCE = 4;
+
 export async function writeLargeBody(redis: Redis, redisPrefix: string, batchId: string, body: Buffer): Promise<void> {
   const key = redisKeys(redisPrefix).largeBody(batchId);
-  for (let piece = 0; piece * PIECE_BYTES < body.length; piece += 1)
-    await redis.hset(key, piece, body.subarray(piece * PIECE_BYTES, (piece + 1) * PIECE_BYTES));
+  const count = Math.ceil(body.length / PIECE_BYTES);
+  const write = (piece: number): Promise<number> =>
+    redis.hset(key, piece, body.subarray(piece * PIECE_BYTES, (piece + 1) * PIECE_BYTES));
+  for (let first = 0; first < count; first += PIECES_AT_ONCE) {
+    const length = Math.min(PIECES_AT_ONCE, count - first);
+    await Promise.all(Array.from({ length }, (_, i) => write(first + i)));
+  }
 }
 
 /** The body of a large capture; null once it was removed. */

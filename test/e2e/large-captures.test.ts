@@ -73,6 +73,23 @@ test.each([
   },
 );
 
+test('V8 does not collect the whole heap again and again because of the bodies that the process holds', async () => {
+  const collections = async (): Promise<number> => {
+    const metrics = await scrape(api.internalPort);
+    const kinds = ['major', 'incremental'];
+    return kinds.reduce((sum, kind) => sum + (metrics.value('nodejs_gc_duration_seconds_count', { kind }) ?? 0), 0);
+  };
+  const before = await collections();
+  const body = Buffer.alloc(8_000_000, 'x');
+  const send20 = () =>
+    Promise.all(Array.from({ length: 20 }, () => send(`${api.url}/h/${endpointId}`, { method: 'POST', body })));
+  for (let round = 0; round < 3; round += 1) {
+    await send20();
+    await environment.drained();
+  }
+  expect((await collections()) - before).toBeLessThan(35);
+});
+
 test('stalled uploads leave room for others, and their refusals are counted and logged with the reason', async () => {
   const sockets = Array.from({ length: 41 }, () => {
     const socket = closing(connect(api.port, '127.0.0.1'), (open) => void open.destroy());

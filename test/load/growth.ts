@@ -71,7 +71,9 @@ async function measure(operation: Operation, installations: Installation[], coun
     const name = (installations[i] as Installation).name;
     const { text, values } = summarize(rounds);
     base ??= values;
-    const ratios = Object.fromEntries(Object.entries(values).map(([key, value]) => [key, value / (base?.[key] ?? 1)]));
+    const ratios = Object.fromEntries(
+      Object.entries(values).map(([key, value]) => [key, value / (base?.[key] || value)]),
+    );
     const flat = Math.max(ratios['cpu'] ?? 0, ratios['p50'] ?? 0) <= FLAT;
     say(
       `${operation.name.padEnd(41)} ${name.padEnd(16)} ${text}` +

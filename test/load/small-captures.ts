@@ -28,7 +28,7 @@ export function sendSmallCaptures(url: string): SmallCaptures {
         thread.once('message', resolve);
         thread.once('error', reject);
       });
-      thread.postMessage('stop');
+      thread.postMessage('stop', []);
       return captures;
     },
   };
@@ -49,7 +49,7 @@ async function run(url: string): Promise<void> {
   }
   const captures = await Promise.all(sent);
   agent.destroy();
-  parentPort?.postMessage(captures);
+  parentPort?.postMessage(captures, []);
 }
 
 function sendOne(agent: Agent, url: string, due: number): Promise<SmallCapture> {

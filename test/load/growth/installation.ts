@@ -8,7 +8,7 @@ import { eventually, openEnvironment, type Environment } from '../../support/env
 import { scrape } from '../../support/exposition.ts';
 import { startPrivateServers } from '../../support/private-servers.ts';
 import { startRole } from '../../support/processes.ts';
-import { cpuMs } from '../cpu.ts';
+import { cpuOf } from '../bench/cpu.ts';
 import { RETENTION_DAYS, filling, storeRows, type Rows } from './rows.ts';
 
 export interface Cpu {
@@ -71,7 +71,7 @@ export async function install(count: number, endpoints: number, rounds: number):
     },
     cpu() {
       return Object.fromEntries(
-        Object.entries(pids).map(([part, pid]) => [part, cpuMs(pid as number)]),
+        Object.entries(pids).map(([part, pid]) => [part, cpuOf([pid as number]) / 1_000]),
       ) as unknown as Cpu;
     },
     async retireADay() {
