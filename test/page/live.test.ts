@@ -285,7 +285,7 @@ describePage('without live events', () => {
     const code = '**/state/following.ts';
     const page = await tests.open({
       path: `/#/e/${id}`,
-      prepare: (tab) => tab.route(code, (route) => route.abort()),
+      prepare: async (tab) => void (await tab.route(code, (route) => route.abort())),
     });
     await page.locator(`#row-${first.id}`).waitFor();
     await page.getByText('Not live: a part of the page could not be loaded').waitFor();

@@ -96,7 +96,13 @@ const SCREENS: Record<string, { path: () => string; visit?: Visit }> = {
       await page.getByRole('heading', { name: 'Headers' }).waitFor();
     },
   },
-  'compare-with': { path, visit: entryAction('Compare with …') },
+  'compare-with': {
+    path,
+    async visit(page) {
+      await entryAction('Compare with …')(page);
+      await page.getByRole('dialog', { name: 'Compare with' }).waitFor();
+    },
+  },
   selection: {
     path,
     async visit(page) {

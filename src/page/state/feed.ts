@@ -208,7 +208,7 @@ function createContent(notLive: string | undefined) {
       take: (entries: readonly Entry[]) => add(entries, true),
       show: (link: Link) => patch({ link, ...(link.state === 'live' && { error: undefined }) }),
     },
-    forget(ids: ReadonlySet<string>): void {
+    forget: (ids: ReadonlySet<string>): void => {
       const before = book.entries.length;
       book.remove(ids);
       const { version, stored } = state.get();
