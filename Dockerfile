@@ -35,8 +35,8 @@ COPY --from=build /app/dist dist
 USER 65532:65532
 EXPOSE 8080 9090
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["node", "dist/src/main.js", "healthcheck"]
-# Node is process 1 and handles SIGTERM itself.
-ENTRYPOINT ["node", "dist/src/main.js"]
+# Node is process 1 and handles SIGTERM itself. More room for young objects: they are collected less often.
+ENTRYPOINT ["node", "--max-semi-space-size=32", "dist/src/main.js"]
 CMD ["api"]
 # Last, so that a new version rebuilds nothing else.
 ARG VERSION=dev

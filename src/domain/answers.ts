@@ -33,6 +33,8 @@ export interface EndpointRecord {
   last_request_at: string | null;
   created_at: string;
   updated_at: string;
+  /** Only where it answers with a custom response. */
+  custom_response?: true;
 }
 
 /** The endpoint creation result of the specification; `aliasUrl` only where there is an alias. */

@@ -15,6 +15,8 @@ export interface Endpoint {
   lastRequestAt: Date | null;
   createdAt: Date;
   updatedAt: Date;
+  /** Whether it answers with a custom response. */
+  hasResponse: boolean;
 }
 
 export function presentEndpoint(endpoint: Endpoint): EndpointRecord {
@@ -28,6 +30,7 @@ export function presentEndpoint(endpoint: Endpoint): EndpointRecord {
     last_request_at: endpoint.lastRequestAt?.toISOString() ?? null,
     created_at: endpoint.createdAt.toISOString(),
     updated_at: endpoint.updatedAt.toISOString(),
+    ...(endpoint.hasResponse && { custom_response: true as const }),
   };
 }
 

@@ -10,6 +10,9 @@ import type { PrivateServer } from './private-server.ts';
 
 const READY_TIMEOUT_MS = 60_000;
 
+/** As in the image: with more room for young objects Node collects them less often, 10 % of a capture's CPU. */
+export const NODE_FLAGS = ['--max-semi-space-size=32'];
+
 export interface LocalContext {
   registry: ProcessRegistry;
   resources: Resources;
@@ -44,7 +47,7 @@ export async function startRole(
   const logFile = join(dataDir, `${role}.log`);
   const logStart = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
   const main = fileURLToPath(new URL('../main.ts', import.meta.url));
-  const child = registry.start(role, process.execPath, [main, role], { env, logFile, ipc: true });
+  const child = registry.start(role, process.execPath, [...NODE_FLAGS, main, role], { env, logFile, ipc: true });
   let [stopping, ready] = [false, false];
   resources.add(child, async () => {
     stopping = true;

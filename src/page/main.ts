@@ -1,6 +1,7 @@
-import { h, render } from 'preact';
-import { readSettings } from './state/settings.ts';
 import { createInspector } from './state/inspector.ts';
-import { App } from './view/app.ts';
+import { readSettings } from './state/settings.ts';
 
-render(h(App, { inspector: createInspector(readSettings()) }), document.body);
+// It asks the API for what the address names while the views are still on their way.
+const inspector = createInspector(readSettings());
+const { draw } = await import('./view/app.ts');
+draw(inspector);

@@ -4,6 +4,7 @@ import { OutcomeUnknown } from '../deadline.ts';
 import { encodeBatch, encodeLarge, type CaptureBatchJob } from '../domain/capture-job.ts';
 import type { CapturedRequest } from '../domain/captured-request.ts';
 import { redisKeys } from '../redis/keys.ts';
+import { writeLargeBody } from './large-bodies.ts';
 
 /** Batches of many small captures, and single large ones, which take much memory in every process. */
 export const CAPTURE_QUEUES = ['capture', 'capture-large'] as const;
@@ -46,9 +47,6 @@ export function openCaptureQueues(connection: Redis, redisPrefix: string): Captu
   };
   return { capture: open('capture'), 'capture-large': open('capture-large') };
 }
-
-/** A large body is written and read in pieces of this size: Redis answers nothing else while it handles one. */
-const PIECE_BYTES = 512 * 1024;
 
 /** Captures in one job; `id` is the job's, `day` the UTC day that they count for. */
 export interface EnqueuedBatch {
@@ -122,26 +120,6 @@ export async function enqueueLargeCapture(
 ): Promise<void> {
   const [capture] = captures;
   if (capture === undefined || captures.length > 1) throw new Error('a large capture needs a job of its own');
-  const key = redisKeys(redisPrefix).largeBody(id);
-  const { body } = capture;
-  for (let start = 0; start < body.length; start += PIECE_BYTES)
-    await redis.setrange(key, start, body.subarray(start, start + PIECE_BYTES));
+  await writeLargeBody(redis, redisPrefix, id, capture.body);
   await queue.add('batch', encodeLarge(day, capture), { jobId: id });
-}
-
-/** The body of a large capture; null once it was removed. */
-export async function readLargeBody(redis: Redis, redisPrefix: string, batchId: string): Promise<Buffer | null> {
-  const key = redisKeys(redisPrefix).largeBody(batchId);
-  const length = await redis.strlen(key);
-  const pieces: Buffer[] = [];
-  for (let start = 0; start < length; start += PIECE_BYTES)
-    pieces.push(await redis.getrangeBuffer(key, start, start + PIECE_BYTES - 1));
-  const body = Buffer.concat(pieces);
-  // Another worker may have stored and removed it meanwhile.
-  return length > 0 && body.length === length ? body : null;
-}
-
-/** To be called when the capture is stored, or certainly never will be. */
-export async function removeLargeBody(redis: Redis, redisPrefix: string, batchId: string): Promise<void> {
-  await redis.unlink(redisKeys(redisPrefix).largeBody(batchId));
 }

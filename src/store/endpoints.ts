@@ -19,7 +19,11 @@ interface EndpointRow {
   updated_at: Date;
 }
 
-/** All but the custom response, which is read where it is needed only. */
+interface FoundRow extends EndpointRow {
+  has_response: number;
+}
+
+/** All but the custom response, which is read where it is needed only: here, whether there is one. */
 const COLUMNS = [
   'id',
   'user_id',
@@ -86,7 +90,7 @@ export async function insertEndpoint(db: Knex, endpoint: NewEndpoint): Promise<E
     if (isDuplicateKey(error)) throw new AliasTaken(alias ?? '');
     throw error;
   }
-  return endpointOf(row);
+  return endpointOf({ ...row, has_response: 0 });
 }
 
 async function checkNumber(
@@ -145,7 +149,7 @@ export async function listEndpoints(
     ])
     .limit(limit)
     .offset(offset)
-    .select<EndpointRow[]>(COLUMNS);
+    .select<FoundRow[]>(...COLUMNS, hasResponse(db));
   return rows.map(endpointOf);
 }
 
@@ -163,10 +167,14 @@ export async function findEndpoint(db: Knex, userId: string, id: string): Promis
   return row === undefined ? undefined : endpointOf(row);
 }
 
-async function findRow(db: Knex, userId: string, id: string): Promise<EndpointRow | undefined> {
-  return db<EndpointRow>('endpoints')
+async function findRow(db: Knex, userId: string, id: string): Promise<FoundRow | undefined> {
+  return db('endpoints')
     .where({ id: idToBytes(id), user_id: userKey(userId) })
-    .first(COLUMNS);
+    .first<FoundRow | undefined>(...COLUMNS, hasResponse(db));
+}
+
+function hasResponse(db: Knex): Knex.Raw {
+  return db.raw('response IS NOT NULL AS has_response');
 }
 
 /**
@@ -199,7 +207,7 @@ export async function removeEndpoint(db: Knex, userId: string, id: string, now: 
   }
 }
 
-function endpointOf(row: EndpointRow): Endpoint {
+function endpointOf(row: FoundRow): Endpoint {
   return {
     id: bytesToId(row.id),
     userId: userIdOf(row.user_id),
@@ -211,5 +219,6 @@ function endpointOf(row: EndpointRow): Endpoint {
     lastRequestAt: row.last_request_at,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    hasResponse: row.has_response === 1,
   };
 }

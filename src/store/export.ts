@@ -24,7 +24,7 @@ export async function measureWindow(
   endpointId: string,
   { after, upTo, limit, filter: { since, until } }: Window,
 ): Promise<WindowEntry[]> {
-  const ids = readable(db, reader)
+  const ids = readable(db, reader, db.raw('requests FORCE INDEX (requests_endpoint_seq)'))
     .andWhere('requests.endpoint_id', idToBytes(endpointId))
     .andWhere('requests.seq', '>', after)
     .andWhere('requests.seq', '<=', upTo)

@@ -5,6 +5,7 @@ import * as ledgerTime from '../../migrations/002_ledger_time.ts';
 import * as endpointCounts from '../../migrations/003_endpoint_counts.ts';
 import * as customResponses from '../../migrations/004_custom_responses.ts';
 import * as shares from '../../migrations/005_shares.ts';
+import * as methodIndex from '../../migrations/006_method_index.ts';
 import { MisconfigurationError, UserError } from '../user-error.ts';
 import type { Connection, Database } from './database.ts';
 
@@ -15,6 +16,7 @@ const MIGRATIONS: { name: string; migration: Knex.Migration }[] = [
   { name: '003_endpoint_counts', migration: endpointCounts },
   { name: '004_custom_responses', migration: customResponses },
   { name: '005_shares', migration: shares },
+  { name: '006_method_index', migration: methodIndex },
 ];
 
 const LOCK_TIMEOUT_SECONDS = 120;

@@ -56,8 +56,9 @@ export interface PageEntry {
 
 /** Selects the entries of a page of a user's endpoint, newest first; their bodies are not read. */
 export async function measurePage(db: Knex, reader: Reader, endpointId: string, page: Page): Promise<PageEntry[]> {
-  // Finds the page in the index only, so that skipped rows are never read.
-  const ids = readable(db, reader)
+  // Finds the page in the index only, so that skipped rows are never read; by `seq`, which servers may choose for its
+  // shorter key, they would read and sort all entries of the endpoint.
+  const ids = readable(db, reader, db.raw('requests FORCE INDEX (requests_endpoint_id)'))
     .andWhere('requests.endpoint_id', idToBytes(endpointId))
     .modify((query) => {
       if (page.before !== undefined) void query.andWhere('requests.id', '<', idToBytes(page.before));
@@ -106,7 +107,7 @@ export async function listRequestsAfter(
   { after, limit, maxBody, cutsBodies }: Later,
 ): Promise<StoredRequest[]> {
   const body = cutsBodies ? 'LEFT(requests.body, ?)' : "IF(requests.size > ?, '', requests.body)";
-  const rows = await readable(db, reader)
+  const rows = await readable(db, reader, db.raw('requests FORCE INDEX (requests_endpoint_seq)'))
     .andWhere('requests.endpoint_id', idToBytes(endpointId))
     .andWhere('requests.seq', '>', after)
     .orderBy('requests.seq')
@@ -156,46 +157,9 @@ export async function countHidden(db: Knex, { userId, since, share }: Reader, en
   return Number(hidden?.n);
 }
 
-/** Locks the endpoints first, in the worker's order, to avoid deadlocks. Returns the number of entries. */
-export async function removeRequests(db: Knex, userId: string, ids: string[]): Promise<number> {
-  const keys = ids.map(idToBytes);
-  const found = await ownedBy(db, userId)
-    .whereIn('requests.id', keys)
-    .distinct<{ endpoint_id: Buffer }[]>('requests.endpoint_id');
-  if (found.length === 0) return 0;
-  return db.transaction(async (trx) => {
-    const owned = await trx('endpoints')
-      .where('user_id', userKey(userId))
-      .whereIn(
-        'id',
-        found.map(({ endpoint_id }) => endpoint_id),
-      )
-      .orderBy('id')
-      .forUpdate()
-      .select<{ id: Buffer }[]>('id');
-    let removed = 0;
-    for (const { id } of owned) {
-      const count = await trx('requests')
-        .where('endpoint_id', id)
-        .whereIn('id', keys)
-        .whereIn('endpoint_id', ownedIds(trx, userId))
-        .delete();
-      await trx('shares')
-        .where({ endpoint_id: id, user_id: userKey(userId) })
-        .whereIn('request_id', keys)
-        .delete();
-      await trx('endpoints')
-        .where({ id, user_id: userKey(userId) })
-        .decrement('stored_count', count);
-      removed += count;
-    }
-    return removed;
-  });
-}
-
 /** The entries that a reader may see. */
-export function readable(db: Knex, { userId, since, share }: Reader): Knex.QueryBuilder {
-  return ownedBy(db, userId).modify((query) => {
+export function readable(db: Knex, { userId, since, share }: Reader, table?: Knex.Raw): Knex.QueryBuilder {
+  return ownedBy(db, userId, table).modify((query) => {
     if (since !== null) void query.andWhere('requests.id', '>=', idToBytes(firstIdAt(since)));
     if (share === undefined) return;
     const { endpointId, requestId, until } = share;
@@ -205,14 +169,10 @@ export function readable(db: Knex, { userId, since, share }: Reader): Knex.Query
   });
 }
 
-function ownedBy(db: Knex, userId: string): Knex.QueryBuilder {
-  return db('requests')
+export function ownedBy(db: Knex, userId: string, table: string | Knex.Raw = 'requests'): Knex.QueryBuilder {
+  return db(table as string)
     .join('endpoints', 'endpoints.id', 'requests.endpoint_id')
     .where('endpoints.user_id', userKey(userId));
-}
-
-function ownedIds(db: Knex, userId: string): Knex.QueryBuilder {
-  return db('endpoints').where('user_id', userKey(userId)).select('id');
 }
 
 /** Gives way to other work in between: a page may have megabytes of header lists. */

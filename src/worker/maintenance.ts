@@ -4,7 +4,8 @@ import { describeError, type Log } from '../log.ts';
 import { SWEPT_KINDS, type WorkerMetrics } from './metrics.ts';
 import type { Plans } from '../plans.ts';
 import { poll } from '../poll.ts';
-import { findQueued, openCaptureQueues, removeLargeBody, type CaptureQueues } from '../queue/capture-queue.ts';
+import { findQueued, openCaptureQueues, type CaptureQueues } from '../queue/capture-queue.ts';
+import { removeLargeBody } from '../queue/large-bodies.ts';
 import {
   MAINTENANCE_QUEUE,
   openMaintenanceQueue,

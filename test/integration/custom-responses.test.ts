@@ -51,6 +51,8 @@ describe('PUT, GET and DELETE of a response', () => {
     };
     expect(await put(id, response)).toMatchObject({ status: 200, body: stored });
     expect((await owner.call('GET', path)).body).toEqual(stored);
+    const records = async () => [(await owner.endpoint(id)).body, (await owner.endpoints()).body.endpoints[0]];
+    expect(await records()).toMatchObject([{ custom_response: true }, { id, custom_response: true }]);
 
     const answer = await send(`${url}/h/${id}/below?a=1`, { method: 'POST', body: 'hello' });
     expect(answer).toMatchObject({ status: 418, body: { short: 'stöut' } });
@@ -61,6 +63,7 @@ describe('PUT, GET and DELETE of a response', () => {
     expect(await owner.call('DELETE', path)).toMatchObject({ status: 200, body: { success: true } });
     expect((await owner.call('DELETE', path)).status).toBe(200);
     expect((await owner.call('GET', path)).status).toBe(404);
+    for (const record of await records()) expect(record).not.toHaveProperty('custom_response');
     const { id: receipt } = await captureOne(url, id);
     expect((await owner.list(id)).body.requests.map((entry) => entry.id)).toEqual([receipt, captured.body.id]);
   });

@@ -5,8 +5,10 @@ import { createConnection, type Connection } from 'mysql2/promise';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { MisconfigurationError } from '../../src/user-error.ts';
 import { connectionOptions } from '../../src/local/mysql.ts';
-import { openDatabase } from '../../src/store/database.ts';
+import { insertRequests } from '../../src/store/capture-batches.ts';
+import { inTransaction, openDatabase } from '../../src/store/database.ts';
 import { checkPacketSize, migrate, pendingMigrations } from '../../src/store/migrations.ts';
+import { makeCapture, storeEndpoint } from '../support/captures.ts';
 import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 import { startProxy } from '../support/proxy.ts';
 
@@ -26,7 +28,14 @@ async function tables(): Promise<string[]> {
   return rows.map((row) => Object.values(row)[0] as string).toSorted();
 }
 
-const ALL = ['001_init', '002_ledger_time', '003_endpoint_counts', '004_custom_responses', '005_shares'];
+const ALL = [
+  '001_init',
+  '002_ledger_time',
+  '003_endpoint_counts',
+  '004_custom_responses',
+  '005_shares',
+  '006_method_index',
+];
 const TABLES = [
   'capture_batches',
   'daily_usage',
@@ -122,6 +131,29 @@ test('custom responses get their columns: with rows, after a killed run, with th
   expect(await knex('endpoints').select('response', 'response_version')).toEqual(
     [1, 2].map(() => ({ response: null, response_version: 0 })),
   );
+});
+
+test('the index of entries gets the method: with rows, while others write, and once however often it runs', async () => {
+  await emptyDatabase();
+  await migrate(environment.db);
+  const { knex, pool } = environment.db;
+  const endpointId = await storeEndpoint(knex);
+  const rows = Array.from({ length: 100 }, (_, i) => ({ ...makeCapture(endpointId), seq: i + 1 }));
+  await inTransaction(pool, (connection) => insertRequests(connection, rows));
+  // The server refuses these words where it would have to block writes or copy the table.
+  await knex.raw(
+    `ALTER TABLE requests DROP KEY requests_endpoint_id, ADD KEY requests_endpoint_id (endpoint_id, id),
+     ALGORITHM=INPLACE, LOCK=NONE`,
+  );
+  for (const repeated of [false, true]) {
+    await knex('hookbay_migrations').where({ name: '006_method_index' }).delete();
+    expect(await migrate(environment.db), `repeated: ${repeated}`).toEqual(['006_method_index']);
+    const [columns] = (await knex.raw("SHOW INDEX FROM requests WHERE Key_name = 'requests_endpoint_id'")) as [
+      { Column_name: string }[],
+    ];
+    expect(columns.map(({ Column_name }) => Column_name)).toEqual(['endpoint_id', 'id', 'method']);
+  }
+  expect(await knex('requests').where({ method: 'POST' })).toHaveLength(100);
 });
 
 test('after a rollback the older version works with the newer schema', async () => {

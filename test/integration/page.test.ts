@@ -155,21 +155,24 @@ test('with PAGE=false there is no page, and the host of captures has none either
   await Promise.all([without.stop(), apart.stop()]);
 });
 
-test('the first load is what the entry imports, types and dynamic imports left out; other contents, another hash', () => {
+test('the first load is what the entry imports, types and other dynamic imports left out; other contents, another hash', () => {
   const folder = closing(mkdtempSync(join(tmpdir(), 'hookbay-page-')), (path) => rmSync(path, { recursive: true }));
   for (const name of ['view', 'styles']) mkdirSync(join(folder, name));
   const write = (name: string, text: string): void => writeFileSync(join(folder, name), text);
   write(
     'main.ts',
-    "import { a } from './view/a.ts';\nimport type { T } from './types.ts';\nvoid import('./later.ts');\n",
+    "import { a } from './view/a.ts';\nimport type { T } from './types.ts';\nvoid import('./later.ts');\n" +
+      "const { e } = await import('./e.ts');\n",
   );
+  write('e.ts', "import './c.ts';\nimport './f.ts';\nvoid import('./later.ts');\n");
   write('view/a.ts', "import {\n  h,\n  render,\n} from 'preact';\nimport '../b.ts';\nexport const a = h;\n");
   write('b.ts', "export { c } from './c.ts';\nexport const text = \"from 'd'\";\n");
-  for (const name of ['c', 'd', 'later', 'types']) write(`${name}.ts`, 'export type T = string;\n');
+  for (const name of ['c', 'd', 'f', 'later', 'types']) write(`${name}.ts`, 'export type T = string;\n');
   write('styles/base.css', 'p { margin: 0 }\n');
   write('tsconfig.json', '{}');
   const files = readPageFiles(folder);
   expect(files.modules).toEqual(['main.ts', 'view/a.ts', 'vendor/preact.mjs', 'b.ts', 'c.ts']);
+  expect(files.awaited).toEqual(['e.ts', 'f.ts']);
   expect([files.style, files.byPath.get(files.style)?.content()]).toEqual(['styles.css', 'p { margin: 0 }\n']);
   expect([files.byPath.has('tsconfig.json'), files.byPath.get('c.ts')?.content().trim()]).toEqual([false, '']);
   write('later.ts', 'export {};\n');

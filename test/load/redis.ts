@@ -116,5 +116,5 @@ async function open([name, start]: [string, (dataDir: string) => Promise<Servers
 
 async function rowsOf({ db }: Environment): Promise<number> {
   const [{ n } = { n: 0 }] = await db.knex('requests').count<{ n: number }[]>({ n: '*' });
-  return Number(n);
+  return n;
 }

@@ -75,6 +75,10 @@ describePage('the body of a request', () => {
     expect(texts[2]).toMatch(/^text\s+2/);
     expect(texts[3]).toMatch(/^bad\s+%zz/);
     expect(texts[4]).toContain('"id": 1.0');
+    const wrap = panelOf(page).getByRole('button', { name: 'Wrap lines' });
+    expect(await wrap.count()).toBe(0);
+    await panelOf(page).getByRole('button', { name: 'As sent' }).click();
+    await wrap.waitFor();
   });
 
   test('22 parts of a multipart body, with names, files and sizes, each by its content', async () => {

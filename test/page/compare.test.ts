@@ -33,6 +33,7 @@ async function compare(page: Page, rows: number) {
   await page.getByRole('button', { name: 'Compare', exact: true }).click();
   const pane = page.getByRole('region', { name: 'Comparison' });
   await pane.getByRole('group', { name: 'Differences' }).waitFor();
+  await pane.getByText('Comparing …').waitFor({ state: 'detached' });
   return pane;
 }
 
@@ -74,15 +75,19 @@ describePage('comparing two requests', () => {
   });
 
   test('26 the one before is the last that is like it, and any other can be chosen by keyboard', async () => {
-    const event = (name: string) => [...JSON_TYPE, 'X-GitHub-Event', name];
+    const event = (name: string, id = 'd') => [...JSON_TYPE, 'X-GitHub-Event', name, 'X-GitHub-Delivery', id];
     const { page, ids } = await openLast(
-      { path: '/hooks', headers: event('push'), body: '{"n":1}' },
+      { path: '/hooks', headers: event('push', 'd-1'), body: '{"n":1}' },
       { path: '/other', headers: event('push'), body: '{"n":2}' },
       { path: '/hooks', headers: event('ping'), body: '{"n":3}' },
-      { path: '/hooks', headers: event('push'), body: '{"n":4}' },
+      { path: '/hooks', headers: event('push', 'd-4'), body: '{"n":4}' },
     );
     const pane = await compare(page, 4);
     await expect.poll(() => page.url()).toContain(`with=${ids[0]}`);
+    await pane.getByText('Compared with the previous push of GitHub to this path.').waitFor();
+    await expect
+      .poll(() => pane.getByRole('definition').allInnerTexts())
+      .toEqual([expect.stringMatching(/GitHub push delivery d-1/), expect.stringMatching(/GitHub push delivery d-4/)]);
     await pane.getByRole('button', { name: 'Choose another' }).click();
     const dialog = page.getByRole('dialog', { name: 'Compare with' });
     await dialog.getByRole('searchbox', { name: 'Find a request' }).fill('other');
@@ -91,6 +96,20 @@ describePage('comparing two requests', () => {
     await page.keyboard.press('Enter');
     await expect.poll(() => page.url()).toContain(`with=${ids[1]}`);
     await expect.poll(() => pane.getByRole('row', { name: 'path' }).innerText()).toMatch(/−.*\/other\s*\+.*\/hooks/s);
+  });
+
+  test('26 where nothing before is like it, the user chooses', async () => {
+    const { page, ids } = await openLast({ path: '/other', body: '{"n":1}' }, { path: '/hooks', body: '{"n":2}' });
+    await expect.poll(() => page.getByRole('listbox', { name: 'Requests' }).getByRole('option').count()).toBe(2);
+    await page.getByRole('button', { name: 'Compare', exact: true }).click();
+    const dialog = page.getByRole('dialog', { name: 'Compare with' });
+    await dialog.getByText('No earlier request with the same method and path is loaded').waitFor();
+    expect(page.url()).not.toContain('with=');
+    await dialog.getByRole('button', { name: /other/ }).click();
+    await expect.poll(() => page.url()).toContain(`with=${ids[0]}`);
+    const pane = page.getByRole('region', { name: 'Comparison' });
+    await pane.getByRole('group', { name: 'Differences' }).waitFor();
+    expect(await pane.getByText('Compared with').count()).toBe(0);
   });
 
   test('26 binary and hostile content is named, not run; a deleted entry says so', async () => {

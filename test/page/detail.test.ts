@@ -78,6 +78,13 @@ describePage('the detail of a request', () => {
     await expectText(panelOf(page), `POST /h/${id}/a%2fb?x=%41 HTTP/1.1`);
     await expectText(panelOf(page), /X-Test: Yes[^]*\{"a":1\}\s+next/);
     expect(await panelOf(page).innerText()).not.toContain('\\u000d');
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await panelOf(page).getByRole('button', { name: 'Copy message' }).click();
+    const copied = (): Promise<string> => page.evaluate(() => navigator.clipboard.readText());
+    await expect.poll(copied).toMatch(/^POST \/h\/[^]*X-Test: Yes\r?\n[^]*\{"a":1\}\nnext$/);
+    await openSent(tests, page, id, { headers: ['X-Test', 'No'], body: Buffer.from([0, 255]) });
+    await panelOf(page).getByRole('button', { name: 'Copy head' }).click();
+    await expect.poll(copied).toMatch(/X-Test: No\s/);
   });
 
   test('36 tabs move by arrow keys, and the chosen one stays with the next request', async () => {

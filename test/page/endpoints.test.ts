@@ -89,7 +89,7 @@ describePage('endpoints', () => {
     await page.keyboard.press('ArrowUp');
     expect(await focused()).toBe('Sign out');
     await page.keyboard.press('d');
-    expect(await focused()).toBe('Delete this endpoint …');
+    expect(await focused()).toBe('Delete endpoint …');
     await page.keyboard.press('Home');
     await page.keyboard.press('Enter');
     await page.getByRole('dialog', { name: 'New endpoint' }).waitFor();
@@ -158,8 +158,8 @@ describePage('endpoints', () => {
     for (const body of ['a', 'b']) await tests.capture(id, { body });
     const page = await tests.open({ token, path: `/#/e/${id}` });
     await page.getByRole('option').first().waitFor();
-    await openMenu(page, 'Delete this endpoint …');
-    const dialog = page.getByRole('dialog', { name: 'Delete tidy-one?' });
+    await openMenu(page, 'Delete endpoint …');
+    const dialog = page.getByRole('dialog', { name: 'Delete endpoint tidy-one?' });
     await dialog.getByText('The 2 requests that it holds are deleted too.').waitFor();
     await dialog.getByRole('button', { name: 'Delete endpoint' }).click();
     await page.getByText('The endpoint tidy-one is deleted').waitFor();

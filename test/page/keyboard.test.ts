@@ -130,9 +130,9 @@ describePage('without a mouse', () => {
     await page.getByRole('tab', { name: 'Body' }).waitFor({ state: 'detached' });
     await expect.poll(() => focused(page)).toMatch(/^listbox Requests/);
     await press(page, '?');
-    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+    await page.getByRole('dialog', { name: 'Keyboard help' }).waitFor();
     await press(page, 'j', 'Escape');
-    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor({ state: 'detached' });
+    await page.getByRole('dialog', { name: 'Keyboard help' }).waitFor({ state: 'detached' });
     expect(page.url()).toBe(`${tests.url}/#/e/${id}`);
     await expect.poll(() => focused(page)).toMatch(/^listbox Requests/);
     await press(page, 'j');

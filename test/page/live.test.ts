@@ -278,4 +278,22 @@ describePage('without live events', () => {
     await page.getByRole('button', { name: 'Refresh' }).click();
     await expect.poll(() => page.locator(`#row-${second.id}`).count()).toBe(1);
   });
+
+  test('17 the code for them does not come: the list loads and refreshes, and it is tried again', async () => {
+    const id = await newEndpoint();
+    const first = await tests.capture(id);
+    const code = '**/state/following.ts';
+    const page = await tests.open({
+      path: `/#/e/${id}`,
+      prepare: (tab) => tab.route(code, (route) => route.abort()),
+    });
+    await page.locator(`#row-${first.id}`).waitFor();
+    await page.getByText('Not live: a part of the page could not be loaded').waitFor();
+    await tests.expectComplaint(/ERR_FAILED/);
+    await page.unroute(code);
+    const second = await tests.capture(id);
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.locator(`#row-${second.id}`).waitFor();
+    await expect.poll(() => stateOf(page)).toBe('live');
+  });
 });

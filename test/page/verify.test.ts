@@ -183,4 +183,29 @@ describePage('who sent a request', () => {
     const signatures = form.getByRole('definition');
     await expect.poll(() => signatures.allInnerTexts()).toEqual([`sha256=${hmac(body, 'hex', 'other')}`, headers[1]]);
   });
+
+  test('the panel closes with a request that is not signed, and says how long a secret is remembered', async () => {
+    const endpoint = await newEndpoint();
+    const send = async (body: string, headers: string[]): Promise<string> => {
+      const { id } = await tests.capture(endpoint, { body, headers });
+      await tests.owner.entry(id);
+      return id;
+    };
+    const plain = await send('plain', []);
+    const signed = await send('signed', ['X-GitHub-Event', 'push', 'X-Hub-Signature-256', `sha256=${hmac('signed')}`]);
+    const page = await openEntry(endpoint, signed);
+    const form = page.getByRole('form', { name: 'Check the signature' });
+    await page.getByRole('button', { name: 'Verify' }).click();
+    await form.getByText('remembered until you leave or reload this page').waitFor();
+    const rows = page.getByRole('listbox', { name: 'Requests' }).getByRole('option');
+    await rows.last().click();
+    await expect.poll(() => page.url()).toContain(plain);
+    await form.waitFor({ state: 'detached' });
+    await rows.first().click();
+    await form.waitFor();
+    await rows.last().click();
+    await form.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Verify' }).click();
+    await form.waitFor();
+  });
 });

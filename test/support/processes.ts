@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { NODE_FLAGS } from '../../src/local/roles.ts';
 import { ready } from './environment.ts';
 
 /** A role in a process of its own, as in production. */
@@ -26,7 +27,7 @@ export async function startRole(
   env: Record<string, string>,
   { untilReady = true, logLevel = 'info', main = 'src/main.ts' } = {},
 ): Promise<RoleProcess> {
-  const child = spawn(process.execPath, [main, role], {
+  const child = spawn(process.execPath, [...NODE_FLAGS, main, role], {
     env: { ...process.env, ...env, PORT: '0', INTERNAL_PORT: '0', LOG_LEVEL: logLevel },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

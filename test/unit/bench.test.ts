@@ -110,6 +110,12 @@ test('books that grew by another number than there are receipts do not balance',
   expect(imbalances({}, {}, 50)).toEqual([]);
 });
 
+test('what got no receipt may be stored, and what got one has to be', () => {
+  expect(imbalances({}, { rows: 52 }, 50, 2)).toEqual([]);
+  expect(imbalances({}, { rows: 53 }, 50, 2)).toHaveLength(1);
+  expect(imbalances({}, { rows: 49 }, 50, 2)).toHaveLength(1);
+});
+
 /** A measurement with one cost and rate. */
 function measurement(part: Partial<Measurement>, micros: number, perSecond: number): Measurement {
   return {

@@ -6,9 +6,9 @@ import {
   enqueueInTransaction,
   enqueueLargeCapture,
   openCaptureQueues,
-  removeLargeBody,
   type EnqueuedBatch,
 } from '../../queue/capture-queue.ts';
+import { removeLargeBody } from '../../queue/large-bodies.ts';
 import { closeRedis, openRedis } from '../../redis/connections.ts';
 import { createEndpointCache, type EndpointCache } from '../../redis/endpoint-cache.ts';
 import { channelPrefix } from '../../redis/keys.ts';

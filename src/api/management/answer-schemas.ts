@@ -32,6 +32,7 @@ export const answers = {
     last_request_at: instant.nullable(),
     created_at: instant,
     updated_at: instant,
+    custom_response: z.literal(true).optional(),
   }),
   LogEntry: z.strictObject({
     id,

@@ -30,29 +30,34 @@ export interface ShareRouteOptions extends EntryOptions {
 type Params = Context & { params: Record<string, string> };
 
 export function shareRoutes(router: Router, options: ShareRouteOptions): void {
-  const { db, inFlight, managementBodies, baseUrl, shares } = options;
+  const { db, managementBodies, shares } = options;
   const readBody = jsonBody({ budget: managementBodies, ownerOf: principal });
 
   router.post('/api/endpoints/:id/shares', readBody, async (ctx) => {
-    const endpointId = await ownedEndpoint(ctx);
+    const endpointId = await ownedEndpoint(options, ctx);
     const { until, ...settings } = validate(shareEndpointBody, ctx.request.body);
-    await create(ctx, { ...settings, endpointId, requestId: null, until: until === 'now' ? Date.now() : null });
+    await create(options, ctx, {
+      ...settings,
+      endpointId,
+      requestId: null,
+      until: until === 'now' ? Date.now() : null,
+    });
   });
 
   router.post('/api/requests/:id/shares', readBody, async (ctx) => {
-    const entry = await ownedEntry(ctx);
+    const entry = await ownedEntry(options, ctx);
     const settings = validate(shareEntryBody, ctx.request.body);
-    await create(ctx, { ...settings, endpointId: entry.endpointId, requestId: entry.id, until: null });
+    await create(options, ctx, { ...settings, endpointId: entry.endpointId, requestId: entry.id, until: null });
   });
 
   router.get('/api/endpoints/:id/shares', async (ctx) => {
-    const endpointId = await ownedEndpoint(ctx);
+    const endpointId = await ownedEndpoint(options, ctx);
     const found = await listShares(db.knex, principal(ctx).userId, { endpointId }, new Date());
     ctx.body = { shares: found.map(presentShare) };
   });
 
   router.get('/api/requests/:id/shares', async (ctx) => {
-    const { id: requestId, endpointId } = await ownedEntry(ctx);
+    const { id: requestId, endpointId } = await ownedEntry(options, ctx);
     const found = await listShares(db.knex, principal(ctx).userId, { endpointId, requestId }, new Date());
     ctx.body = { shares: found.map(presentShare) };
   });
@@ -71,40 +76,47 @@ export function shareRoutes(router: Router, options: ShareRouteOptions): void {
     if (share === undefined) throw forbidden('Only the token of a share link has this');
     ctx.body = presentScope(share);
   });
+}
 
-  async function ownedEndpoint(ctx: Params): Promise<string> {
-    const id = ctx.params['id']?.toLowerCase() ?? '';
-    const found = isUuid(id) ? await findEndpoint(db.knex, principal(ctx).userId, id) : undefined;
-    if (found === undefined) throw notFound();
-    return found.id;
+async function ownedEndpoint({ db }: ShareRouteOptions, ctx: Params): Promise<string> {
+  const id = ctx.params['id']?.toLowerCase() ?? '';
+  const found = isUuid(id) ? await findEndpoint(db.knex, principal(ctx).userId, id) : undefined;
+  if (found === undefined) throw notFound();
+  return found.id;
+}
+
+/** Waits for captures in flight only when the entry is not found. Its body is not read. */
+async function ownedEntry(
+  { db, inFlight }: ShareRouteOptions,
+  ctx: Params,
+): Promise<{ id: string; endpointId: string }> {
+  const id = ctx.params['id'] ?? '';
+  if (!isUuid(id)) throw notFound();
+  const find = (): ReturnType<typeof findRequest> => findRequest(db.knex, readerOf(ctx), id, 0);
+  let found = await find();
+  if (found === undefined) {
+    await inFlight.settleForRead(ctx);
+    found = await find();
   }
+  if (found === undefined) throw notFound();
+  return found;
+}
 
-  /** Waits for captures in flight only when the entry is not found. Its body is not read. */
-  async function ownedEntry(ctx: Params): Promise<{ id: string; endpointId: string }> {
-    const id = ctx.params['id'] ?? '';
-    if (!isUuid(id)) throw notFound();
-    const find = (): ReturnType<typeof findRequest> => findRequest(db.knex, readerOf(ctx), id, 0);
-    let found = await find();
-    if (found === undefined) {
-      await inFlight.settleForRead(ctx);
-      found = await find();
-    }
-    if (found === undefined) throw notFound();
-    return found;
-  }
+type Settings = Pick<Share, 'endpointId' | 'requestId' | 'until' | 'redact' | 'label'> & { expiresIn: number };
 
-  type Settings = Pick<Share, 'endpointId' | 'requestId' | 'until' | 'redact' | 'label'> & { expiresIn: number };
-
-  async function create(ctx: Context, { expiresIn, ...settings }: Settings): Promise<void> {
-    const token = newShareToken();
-    const createdAt = new Date();
-    const expiresAt = new Date(createdAt.getTime() + expiresIn * 1_000);
-    const share: Share = { ...settings, id: newShareId(), userId: principal(ctx).userId, expiresAt, createdAt };
-    const inserted = await insertShare(db.knex, share, hashShareToken(token)).catch(toHttpError);
-    if (!inserted) throw notFound();
-    ctx.status = 201;
-    ctx.body = { id: share.id, token, url: `${baseUrl}/s#${token}`, expiresAt: expiresAt.toISOString() };
-  }
+async function create(
+  { db, baseUrl }: ShareRouteOptions,
+  ctx: Context,
+  { expiresIn, ...settings }: Settings,
+): Promise<void> {
+  const token = newShareToken();
+  const createdAt = new Date();
+  const expiresAt = new Date(createdAt.getTime() + expiresIn * 1_000);
+  const share: Share = { ...settings, id: newShareId(), userId: principal(ctx).userId, expiresAt, createdAt };
+  const inserted = await insertShare(db.knex, share, hashShareToken(token)).catch(toHttpError);
+  if (!inserted) throw notFound();
+  ctx.status = 201;
+  ctx.body = { id: share.id, token, url: `${baseUrl}/s#${token}`, expiresAt: expiresAt.toISOString() };
 }
 
 /** @throws HttpError 403; otherwise the error itself */

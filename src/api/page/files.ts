@@ -22,8 +22,9 @@ export interface PageFiles {
   /** The import map's names of the libraries. */
   imports: Record<string, string>;
   style: string;
-  /** What the first load needs, beginning with the entry. */
+  /** What the first load needs: what runs first, beginning with the entry, and what the entry then waits for. */
   modules: string[];
+  awaited: string[];
 }
 
 /** Modules are UTF-8 in any case. */
@@ -45,6 +46,8 @@ const LIBRARIES = {
 
 /** Imports that remain without types, up to the name of the module. */
 const STATIC_IMPORT = /^(?:import|export)\s(?!type\b)(?:[\w$*{}\s,]+?\sfrom\s+)?'([^']+)'/gm;
+/** One that the module waits for at its top level. */
+const AWAITED_IMPORT = /^(?:const\s.*=\s)?await import\('([^']+)'\)/gm;
 
 export function readPageFiles(folder = FOLDER): PageFiles {
   const texts = new Map([...readFolder(folder, '', [EXTENSION]), [STYLE_PATH, readStyles(folder)], ...readLibraries()]);
@@ -55,7 +58,7 @@ export function readPageFiles(folder = FOLDER): PageFiles {
     byPath: new Map([...texts].map(([path, text]) => [path, pageFile(path, text)])),
     imports: LIBRARIES,
     style: STYLE_PATH,
-    modules: firstLoad(texts),
+    ...firstLoad(texts),
   };
 }
 
@@ -103,17 +106,25 @@ function withoutComments(source: string): string {
   return source.replaceAll(/^[ \t]*(?:\/\*[\s\S]*?\*\/|\/\/.*$)/gm, (comment) => comment.replaceAll(/[^\n]/g, ''));
 }
 
-/** Follows imports from the entry, except dynamic ones: the page loads those when it needs them. */
-function firstLoad(texts: Map<string, string>): string[] {
-  const found = new Set<string>([`main.${EXTENSION}`]);
-  for (const path of found) {
-    if (path.startsWith('vendor/')) continue;
-    for (const [, name = ''] of (texts.get(path) ?? '').matchAll(STATIC_IMPORT)) {
-      const target = name.startsWith('.')
-        ? join(dirname(path), name).replaceAll('\\', '/')
-        : LIBRARIES[name as keyof typeof LIBRARIES];
-      if (texts.has(target)) found.add(target);
-    }
-  }
-  return [...found];
+/** Follows imports from the entry, except dynamic ones in other modules: the page loads those when it needs them. */
+function firstLoad(texts: Map<string, string>): Pick<PageFiles, 'modules' | 'awaited'> {
+  const entry = `main.${EXTENSION}`;
+  const modules = new Set([entry]);
+  addImports(modules, texts);
+  const all = new Set([...modules, ...importsOf(entry, texts, AWAITED_IMPORT)]);
+  addImports(all, texts);
+  return { modules: [...modules], awaited: [...all.difference(modules)] };
+}
+
+/** A set grows while it is gone through. */
+function addImports(found: Set<string>, texts: Map<string, string>): void {
+  for (const path of found) for (const target of importsOf(path, texts, STATIC_IMPORT)) found.add(target);
+}
+
+function importsOf(path: string, texts: Map<string, string>, pattern: RegExp): string[] {
+  if (path.startsWith('vendor/')) return [];
+  const targets = [...(texts.get(path) ?? '').matchAll(pattern)].map(([, name = '']) =>
+    name.startsWith('.') ? join(dirname(path), name).replaceAll('\\', '/') : LIBRARIES[name as keyof typeof LIBRARIES],
+  );
+  return targets.filter((target) => texts.has(target));
 }

@@ -22,6 +22,8 @@ export function pageTemplate(files: PageFiles, settings: PageSettings): (nonce: 
     'hookbay:custom-responses': settings.customResponses,
   };
   const [entry = '', ...others] = files.modules.map((path) => escapeText(address(path)));
+  // Behind the first answers of the API, for which the modules before them ask.
+  const later = files.awaited.map((path) => `${escapeText(address(path))}" fetchpriority="low`);
   const head = [
     '<meta charset="utf-8">',
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -35,8 +37,8 @@ export function pageTemplate(files: PageFiles, settings: PageSettings): (nonce: 
 <head>
 ${head}
 <script type="importmap" nonce="${nonce}">${importMap}</script>
-${others.map((href) => `<link rel="modulepreload" nonce="${nonce}" href="${href}">\n`).join('')}\
 <script type="module" nonce="${nonce}" src="${entry}"></script>
+${[...others, ...later].map((href) => `<link rel="modulepreload" nonce="${nonce}" href="${href}">`).join('\n')}
 </head>
 <body>
 <noscript>This page needs JavaScript. The API works without it: see openapi.json.</noscript>

@@ -27,10 +27,11 @@ const MAX_CHARACTERS = 1024 * 1024;
 const MAX_LINES = 2_000;
 const MAX_PRETTY_LINES = 20_000;
 
-/** The first bound decides; the second is for texts whose lines are slow to compare. */
-const LIMITS = { maxEditLength: 1_000, timeout: 500 };
+/** The first bound decides; the second is for texts of a few lines again and again, which are slow to compare. */
+const LIMITS = { maxEditLength: 1_000, timeout: 80 };
 
-export function compareBodies(a: Body, b: Body): BodyDifference {
+/** In steps, so that no two of them hold up the page together. */
+export async function compareBodies(a: Body, b: Body): Promise<BodyDifference> {
   const note = a.body_truncated || b.body_truncated ? 'Only the beginning of the body is compared.' : undefined;
   if (a.body === b.body && a.body_encoding === b.body_encoding && a.size === b.size)
     return { identical: true, pretty: false, more: 0, ...(note !== undefined && { note }) };
@@ -39,8 +40,14 @@ export function compareBodies(a: Body, b: Body): BodyDifference {
   if (leftText === undefined || rightText === undefined) return without(binaryNote(left, right));
   if (leftText.length + rightText.length > MAX_CHARACTERS)
     return without('The bodies are too large to compare by lines.');
-  const pretty = isPrintable(leftText, a) && isPrintable(rightText, b);
-  return { pretty, ...compareTexts(linesOf(leftText, pretty), linesOf(rightText, pretty), pretty, note) };
+  const pretty = isPrintable(leftText, a) && (await nextTask(() => isPrintable(rightText, b)));
+  const leftLines = await nextTask(() => linesOf(leftText, pretty));
+  const rightLines = await nextTask(() => linesOf(rightText, pretty));
+  return { pretty, ...(await nextTask(() => compareTexts(leftLines, rightLines, pretty, note))) };
+}
+
+function nextTask<T>(work: () => T): Promise<T> {
+  return new Promise((resolve, reject) => setTimeout(() => Promise.try(work).then(resolve, reject)));
 }
 
 function compareTexts(a: string, b: string, pretty: boolean, note?: string): Omit<BodyDifference, 'pretty'> {

@@ -24,7 +24,7 @@ export interface Difference {
 
 export const MAX_CHANGES = 200;
 
-export function compareEntries(a: LogEntry, b: LogEntry): Difference {
+export async function compareEntries(a: LogEntry, b: LogEntry): Promise<Difference> {
   const sections: Section[] = [
     { title: 'Request', changes: [change('method', a.method, b.method), change('path', a.path, b.path)] },
     { title: 'Query', changes: queryChanges(a, b) },
@@ -33,7 +33,7 @@ export function compareEntries(a: LogEntry, b: LogEntry): Difference {
     title: title as Section['title'],
     changes: changes.filter(isChanged).slice(0, MAX_CHANGES),
   }));
-  const body = compareBodies(a, b);
+  const body = await compareBodies(a, b);
   return { identical: body.identical && sections.every(({ changes }) => changes.length === 0), sections, body };
 }
 

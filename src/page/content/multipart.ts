@@ -16,10 +16,6 @@ export const MAX_PARTS = 200;
 
 const MAX_HEADER_BYTES = 16 * 1024;
 
-const DASH = 0x2d;
-const CR = 0x0d;
-const LF = 0x0a;
-
 interface Delimiter {
   /** Where the line break before it begins, which is a part of it. */
   start: number;
@@ -30,11 +26,15 @@ interface Delimiter {
 
 /** At most `max` parts; lines may end in LF alone, and the closing delimiter may be missing. */
 export function multipartParts(bytes: Bytes, boundary: string, max = MAX_PARTS): Part[] {
-  const mark = new TextEncoder().encode(`--${boundary}`);
+  // A search in a text costs a fraction of going through the bytes line by line. It has a unit for each byte.
+  const decoder = new TextDecoder('latin1');
+  const text = decoder.decode(bytes);
+  const mark = decoder.decode(new TextEncoder().encode(`--${boundary}`));
+  const nextDelimiter = (from: number): Delimiter | undefined => findDelimiter(text, mark, from);
   const parts: Part[] = [];
-  let open = nextDelimiter(bytes, mark, 0);
+  let open = nextDelimiter(0);
   while (open !== undefined && !open.isLast && parts.length < max) {
-    const close = nextDelimiter(bytes, mark, open.end);
+    const close = nextDelimiter(open.end);
     parts.push({
       ...partOf(bytes.subarray(open.end, close?.start)),
       ...(close === undefined && { unfinished: true as const }),
@@ -44,33 +44,32 @@ export function multipartParts(bytes: Bytes, boundary: string, max = MAX_PARTS):
   return parts;
 }
 
-function nextDelimiter(bytes: Bytes, mark: Bytes, from: number): Delimiter | undefined {
-  // A delimiter begins a line.
-  for (let at = from; at !== -1 && at < bytes.length; at = lineAfter(bytes, at)) {
-    const delimiter = delimiterAt(bytes, mark, at, from);
+/** @param from where a line begins */
+function findDelimiter(text: string, mark: string, from: number): Delimiter | undefined {
+  for (let at = text.startsWith(mark, from) ? from : lineWith(text, mark, from); at !== -1;) {
+    const delimiter = delimiterAt(text, mark, at, from);
     if (delimiter !== undefined) return delimiter;
+    at = lineWith(text, mark, at);
   }
   return undefined;
 }
 
-function delimiterAt(bytes: Bytes, mark: Bytes, at: number, from: number): Delimiter | undefined {
-  if (bytes[at] !== DASH || !mark.every((byte, i) => bytes[at + i] === byte)) return undefined;
-  let end = at + mark.length;
-  const isLast = bytes[end] === DASH && bytes[end + 1] === DASH;
-  if (isLast) end += 2;
-  while (bytes[end] === 0x20 || bytes[end] === 0x09) end += 1;
-  if (bytes[end] === CR && bytes[end + 1] === LF) end += 1;
-  if (bytes[end] !== LF && end < bytes.length) return undefined;
-  let start = at;
-  if (start > from && bytes[start - 1] === LF) start -= 1;
-  if (start > from && start < at && bytes[start - 1] === CR) start -= 1;
-  return { start, end: Math.min(end + 1, bytes.length), isLast };
+/** Where the next line begins that begins like this, or -1. */
+function lineWith(text: string, mark: string, from: number): number {
+  return text.indexOf(`\n${mark}`, from) + 1 || -1;
 }
 
-/** Where the next line begins, or -1. */
-function lineAfter(bytes: Bytes, at: number): number {
-  const feed = bytes.indexOf(LF, at);
-  return feed === -1 ? -1 : feed + 1;
+function delimiterAt(text: string, mark: string, at: number, from: number): Delimiter | undefined {
+  let end = at + mark.length;
+  const isLast = text.startsWith('--', end);
+  if (isLast) end += 2;
+  while (text[end] === ' ' || text[end] === '\t') end += 1;
+  if (text.startsWith('\r\n', end)) end += 1;
+  if (text[end] !== '\n' && end < text.length) return undefined;
+  let start = at;
+  if (start > from && text[start - 1] === '\n') start -= 1;
+  if (start > from && start < at && text[start - 1] === '\r') start -= 1;
+  return { start, end: Math.min(end + 1, text.length), isLast };
 }
 
 function partOf(bytes: Bytes): Part {

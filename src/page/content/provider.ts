@@ -1,6 +1,5 @@
 import type { LogEntry } from '../../domain/answers.ts';
-import { formFields } from './form.ts';
-import { jsonStrings } from './json-start.ts';
+import { formFields, jsonStrings } from './fields.ts';
 import { headerOf } from './message.ts';
 
 export type Provider = 'github' | 'stripe' | 'shopify' | 'slack' | 'standard-webhooks';

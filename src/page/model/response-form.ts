@@ -54,9 +54,23 @@ export function formOf({ status, headers, body, bodyEncoding, delayMs }: CustomR
   return { status: String(status), headers: rows, body, bodyEncoding, delayMs: String(delayMs) };
 }
 
+/** Whether two forms say the same; rows of headers that are still empty say nothing. */
+export function sameForm(a: ResponseForm, b: ResponseForm): boolean {
+  const said = (form: ResponseForm): unknown => ({
+    ...form,
+    headers: filledRows(form).map(({ name, value }) => [name, value]),
+  });
+  return JSON.stringify(said(a)) === JSON.stringify(said(b));
+}
+
+function filledRows({ headers }: ResponseForm): HeaderRow[] {
+  return headers.filter(({ name, value }) => name !== '' || value !== '');
+}
+
 /** What the API is asked to set; it says what is wrong with it, but for a name that JSON cannot repeat. */
-export function inputOf({ status, headers, body, bodyEncoding, delayMs }: ResponseForm): unknown {
-  const rows = headers.filter(({ name, value }) => name !== '' || value !== '');
+export function inputOf(form: ResponseForm): unknown {
+  const { status, body, bodyEncoding, delayMs } = form;
+  const rows = filledRows(form);
   const names = rows.map(({ name }) => name.toLowerCase());
   const twice = names.find((name, i) => names.indexOf(name) < i);
   if (twice !== undefined) throw new Error(`headers: "${twice}" is there twice`);

@@ -65,23 +65,19 @@ interface Search {
   filter: Filter;
 }
 
-export function createDeletion({ api, onDeleted, ids: wanted }: DeletionOptions): Deletion {
-  const search = 'endpointId' in wanted ? wanted : undefined;
-  const ids: string[] = 'endpointId' in wanted ? [] : [...wanted];
+export function createDeletion({ api, onDeleted, ids: given }: DeletionOptions): Deletion {
+  const search = 'endpointId' in given ? given : undefined;
+  const ids: string[] = 'endpointId' in given ? [] : [...given];
   const state = createStore<DeletionState>({ ...BEGIN, found: ids.length });
   const patch = (change: Partial<DeletionState>): void => state.update((now) => ({ ...now, ...change }));
   let stop = new AbortController();
   let next: string | null | undefined;
 
   /** Goes through the pages of a search, the newest entry first, so what arrives meanwhile is no part of it. */
-  async function find({ endpointId, filter }: Search): Promise<void> {
+  async function find(wanted: Search): Promise<void> {
     const { signal } = stop;
     while (next !== null && ids.length < MAX_FOUND) {
-      const query = isEmpty(filter) ? new URLSearchParams() : searchQuery(filter);
-      query.set('limit', String(PAGE_ENTRIES));
-      query.set('bodyBytes', '0');
-      if (next !== undefined) query.set('before', next);
-      const { body: page } = await api.get<Page>(`/api/endpoints/${endpointId}/requests`, query, signal);
+      const page = await readPage(api, wanted, next, signal);
       for (const { id } of page.requests) ids.push(id);
       next = page.next === undefined ? lastOfFull(page) : page.next;
       patch({ found: ids.length, skipped: state.get().skipped + (page.body_skipped ?? 0) });
@@ -137,6 +133,19 @@ export function createDeletion({ api, onDeleted, ids: wanted }: DeletionOptions)
       return running;
     },
   };
+}
+
+async function readPage(
+  api: Api,
+  { endpointId, filter }: Search,
+  before: string | undefined,
+  signal: AbortSignal,
+): Promise<Page> {
+  const query = isEmpty(filter) ? new URLSearchParams() : searchQuery(filter);
+  query.set('limit', String(PAGE_ENTRIES));
+  query.set('bodyBytes', '0');
+  if (before !== undefined) query.set('before', before);
+  return (await api.get<Page>(`/api/endpoints/${endpointId}/requests`, query, signal)).body;
 }
 
 /** A list without a filter does not name what is next. */

@@ -87,17 +87,6 @@ export function createEndpoints(api: Api): Endpoints {
     }
   }
 
-  function added(endpoint: Endpoint): void {
-    state.update((now) => ({ ...now, list: [endpoint, ...now.list], total: now.total + 1 }));
-  }
-
-  function removed(id: string): void {
-    state.update((now) => {
-      const list = now.list.filter((endpoint) => endpoint.id !== id);
-      return { ...now, list, total: now.total - (now.list.length - list.length) };
-    });
-  }
-
   return {
     state,
     refresh,
@@ -112,7 +101,7 @@ export function createEndpoints(api: Api): Endpoints {
     },
     async create(options) {
       const created = await api.call<EndpointCreated>('POST', '/api/endpoints', options);
-      added(endpointOf(created, options.alias));
+      state.update((now) => withOne(now, endpointOf(created, options.alias)));
       void refresh();
       return created;
     },
@@ -121,10 +110,19 @@ export function createEndpoints(api: Api): Endpoints {
         // It was deleted elsewhere.
         if (!(error instanceof ApiError && error.status === 404)) throw error;
       });
-      removed(id);
+      state.update((now) => without(now, id));
       void refresh();
     },
   };
+}
+
+function withOne(now: EndpointsState, endpoint: Endpoint): EndpointsState {
+  return { ...now, list: [endpoint, ...now.list], total: now.total + 1 };
+}
+
+function without(now: EndpointsState, id: string): EndpointsState {
+  const list = now.list.filter((endpoint) => endpoint.id !== id);
+  return { ...now, list, total: now.total - (now.list.length - list.length) };
 }
 
 /** An endpoint of the user, as far as the page knows it. */

@@ -2,9 +2,9 @@ import type { EndpointRecord } from '../../domain/answers.ts';
 import { createBook, type Book } from '../model/book.ts';
 import type { Entry } from '../model/entry.ts';
 import { ApiError, messageOf, type Api } from './api.ts';
-import { follow, type Following } from './following.ts';
+import type { Following } from './following.ts';
 import type { Link } from './link.ts';
-import { createPages, type Page } from './pages.ts';
+import { createPages, type Page, type Pages } from './pages.ts';
 import { createStore, type Store } from './store.ts';
 
 export interface FeedState {
@@ -51,55 +51,19 @@ export interface FeedOptions {
   onUnauthorized: (reason: string) => void;
 }
 
+/** Why there are no live events when their code does not come. */
+const NOT_LOADED = 'a part of the page could not be loaded';
+
 /** How often it is asked whether captures still wait to be stored, once it is known that some do. */
 const PENDING_MS = 3_000;
 
 export function openFeed(options: FeedOptions): Feed {
   const { api, endpointId } = options;
   const closed = new AbortController();
-  const pages = createPages(api, endpointId, closed.signal);
   const content = createContent(options.notLive);
   const { book, state, patch } = content;
   const setPending = watchPending(content, async () => void (closed.signal.aborted || (await latest().catch(fail))));
-
-  async function load(): Promise<void> {
-    try {
-      const page = await pages.newest((id) => book.get(id) !== undefined);
-      if (page === undefined) return await loadAnew();
-      const isFirst = book.entries.length === 0;
-      show(page, page.isLast ? { older: 'none' } : isFirst ? { older: 'more' } : {});
-    } catch (error) {
-      fail(error);
-    }
-  }
-
-  /** So much is new that what the list has would be an island. */
-  async function loadAnew(): Promise<void> {
-    content.forget(new Set(book.entries.map(({ id }) => id)));
-    pages.forget();
-    patch({ older: 'more' });
-    await load();
-  }
-
-  async function loadOlder(): Promise<void> {
-    const { older, list } = state.get();
-    if (older !== 'more' || list !== 'ready') return;
-    if (book.isFull()) return patch({ older: 'full' });
-    patch({ older: 'loading' });
-    try {
-      const page = await pages.older();
-      show(page, { older: page.isLast ? 'none' : 'more' });
-    } catch (error) {
-      patch({ older: 'more' });
-      fail(error);
-    }
-  }
-
-  function show({ requests, total, pending }: Page, change: Partial<FeedState>): void {
-    content.add(requests, false);
-    patch({ list: 'ready', error: undefined, stored: total, refreshedAt: Date.now(), ...change });
-    setPending(pending);
-  }
+  const { load, loadOlder } = createLoading(content, createPages(api, endpointId, closed.signal), setPending, fail);
 
   function fail(error: unknown): void {
     if (closed.signal.aborted) return;
@@ -127,10 +91,71 @@ export function openFeed(options: FeedOptions): Feed {
     if (state.get().list !== 'ready') throw new Error(state.get().error);
     return book.entries.at(-1)?.seq ?? 0;
   }
-  const following: Following | undefined =
-    options.notLive === undefined ? follow({ ...options, ...content.arriving, start, latest, fail }) : undefined;
+  let following: Following | undefined;
+  /** Its code, with Socket.IO, comes after the first rows, which people wait for. */
+  async function startFollowing(): Promise<void> {
+    if (options.notLive !== undefined || following !== undefined) return;
+    const read = await import('./following.ts').catch(() => patch({ link: { state: 'not-live', why: NOT_LOADED } }));
+    if (read === undefined || closed.signal.aborted || following !== undefined) return;
+    following = read.follow({ ...options, ...content.arriving, start, latest, fail });
+  }
+  void loaded.then(startFollowing);
 
-  return { ...content, endpointId, loadOlder, refresh: load, retry: () => following?.retry(), close };
+  async function refresh(): Promise<void> {
+    await load();
+    await startFollowing();
+  }
+
+  return { ...content, endpointId, loadOlder, refresh, retry: () => following?.retry(), close };
+}
+
+/** Reads pages into the book, one after another or what is new since. */
+function createLoading(
+  { book, state, patch, add, forget }: Content,
+  pages: Pages,
+  setPending: (pending: string | undefined) => void,
+  fail: (error: unknown) => void,
+) {
+  async function load(): Promise<void> {
+    try {
+      const page = await pages.newest((id) => book.get(id) !== undefined);
+      if (page === undefined) return await loadAnew();
+      const isFirst = book.entries.length === 0;
+      show(page, page.isLast ? { older: 'none' } : isFirst ? { older: 'more' } : {});
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  /** So much is new that what the list has would be an island. */
+  async function loadAnew(): Promise<void> {
+    forget(new Set(book.entries.map(({ id }) => id)));
+    pages.forget();
+    patch({ older: 'more' });
+    await load();
+  }
+
+  async function loadOlder(): Promise<void> {
+    const { older, list } = state.get();
+    if (older !== 'more' || list !== 'ready') return;
+    if (book.isFull()) return patch({ older: 'full' });
+    patch({ older: 'loading' });
+    try {
+      const page = await pages.older();
+      show(page, { older: page.isLast ? 'none' : 'more' });
+    } catch (error) {
+      patch({ older: 'more' });
+      fail(error);
+    }
+  }
+
+  function show({ requests, total, pending }: Page, change: Partial<FeedState>): void {
+    add(requests, false);
+    patch({ list: 'ready', error: undefined, stored: total, refreshedAt: Date.now(), ...change });
+    setPending(pending);
+  }
+
+  return { load, loadOlder };
 }
 
 /** While captures wait to be stored, the page asks again: what it was told is said no longer than it is true. */

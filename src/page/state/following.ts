@@ -1,6 +1,5 @@
 import { trimmed, type Entry } from '../model/entry.ts';
-import { createSequence, type Sequence } from '../model/sequence.ts';
-import { BLOCKED, type Link } from './link.ts';
+import type { Link } from './link.ts';
 import { openLive, type Live } from './live.ts';
 import { onNextFrame } from './store.ts';
 
@@ -29,6 +28,8 @@ const OVERTAKEN_MS = 1_500;
 
 const RETRY_MS = 2_000;
 
+const BLOCKED = 'a WebSocket cannot be opened from here';
+
 /** Failed attempts without any success before the page says that it is not live. */
 const FUTILE_ATTEMPTS = 2;
 
@@ -36,60 +37,34 @@ const FUTILE_ATTEMPTS = 2;
 export function follow(options: FollowingOptions): Following {
   const { endpointId, show, fail } = options;
   let sequence: Sequence | undefined;
-  let arrivals: Entry[] = [];
-  let running = false;
-  let again = false;
   let closed = false;
-  let gapTimer: ReturnType<typeof setTimeout> | undefined;
-  const reporter = reportLosses(options, () => sequence?.last);
   let left = 0;
+  const reporter = reportLosses(options, () => sequence?.last);
+  const isOn = (): boolean => !closed && live.isConnected();
+  const runs = createRuns(isOn, () => catchUp().catch(retryLater));
+  const gap = watchGap(
+    () => (closed || runs.isRunning() || sequence === undefined || sequence.ahead === 0 ? undefined : sequence.last),
+    () => void run(),
+  );
 
-  function arrived(entry: Entry): void {
-    if (entry.endpoint_id !== endpointId) return;
-    if (arrivals.length === 0) onNextFrame(takeArrivals);
-    arrivals.push(trimmed(entry));
-  }
-
-  function takeArrivals(): void {
-    if (closed || arrivals.length === 0) return;
-    const taken = arrivals;
-    arrivals = [];
+  const arrivals = collectArrivals((taken) => {
+    if (closed) return;
     for (const { seq } of taken) sequence?.take(seq);
     const fresh = options.take(taken);
     if (left > 0) {
       left = Math.max(0, left - fresh);
       show({ state: 'catching-up', toGo: left });
     }
-    watchGap();
-  }
+    gap.watch();
+  });
 
-  /** An event that was only overtaken comes within this time; one that was lost is asked for. */
-  function watchGap(): void {
-    if (gapTimer !== undefined || running || sequence === undefined || sequence.ahead === 0) return;
-    const { last } = sequence;
-    gapTimer = setTimeout(() => {
-      gapTimer = undefined;
-      if (closed || sequence?.ahead === 0) return;
-      if (sequence?.last === last) void run();
-      else watchGap();
-    }, OVERTAKEN_MS);
-  }
-
-  /** One at a time; a call while one runs makes it run again. */
   async function run(): Promise<void> {
-    again = true;
-    if (running) return;
-    running = true;
-    while (again && !closed && live.isConnected()) {
-      again = false;
-      await catchUp().catch(retryLater);
-    }
-    running = false;
-    watchGap();
+    await runs.run();
+    gap.watch();
   }
 
   function retryLater(error: unknown): void {
-    if (closed || !live.isConnected()) return;
+    if (!isOn()) return;
     fail(error);
     setTimeout(() => void (closed || run()), RETRY_MS);
   }
@@ -101,7 +76,7 @@ export function follow(options: FollowingOptions): Following {
       left = Math.max(0, latest - sequence.last - sequence.ahead);
       if (left > 0) show({ state: 'catching-up', toGo: left });
       const answer = await live.subscribe(endpointId, sequence.last);
-      takeArrivals();
+      arrivals.takeNow();
       sequence.advance(answer.next);
       ({ more } = answer);
     }
@@ -110,7 +85,7 @@ export function follow(options: FollowingOptions): Following {
   }
 
   const live: Live = openLive(options.token, {
-    arrived,
+    arrived: (entry) => entry.endpoint_id === endpointId && arrivals.add(entry),
     connected() {
       reporter.connected();
       void run();
@@ -123,10 +98,64 @@ export function follow(options: FollowingOptions): Following {
     retry: () => live.retry(),
     close() {
       closed = true;
-      clearTimeout(gapTimer);
+      gap.close();
       live.close();
     },
   };
+}
+
+/** What arrives in one frame is taken together. */
+function collectArrivals(take: (entries: readonly Entry[]) => void) {
+  let arrivals: Entry[] = [];
+  function takeNow(): void {
+    const taken = arrivals;
+    arrivals = [];
+    if (taken.length > 0) take(taken);
+  }
+  return {
+    takeNow,
+    add(entry: Entry): void {
+      if (arrivals.length === 0) onNextFrame(takeNow);
+      arrivals.push(trimmed(entry));
+    },
+  };
+}
+
+/** One run at a time; a call while one runs makes it run again. */
+function createRuns(isOn: () => boolean, work: () => Promise<void>) {
+  let running = false;
+  let again = false;
+  return {
+    isRunning: () => running,
+    async run(): Promise<void> {
+      again = true;
+      if (running) return;
+      running = true;
+      while (again && isOn()) {
+        again = false;
+        await work();
+      }
+      running = false;
+    },
+  };
+}
+
+/**
+ * An event that was only overtaken comes within this time; one that was lost is asked for.
+ * @param lastBefore up to where nothing is missing; undefined where nothing is beyond that
+ */
+function watchGap(lastBefore: () => number | undefined, ask: () => void) {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  function watch(): void {
+    const last = lastBefore();
+    if (timer !== undefined || last === undefined) return;
+    timer = setTimeout(() => {
+      timer = undefined;
+      if (lastBefore() === last) ask();
+      else watch();
+    }, OVERTAKEN_MS);
+  }
+  return { watch, close: () => clearTimeout(timer) };
 }
 
 /** Says that the connection is lost, and how many captures are missing meanwhile, where the API can be asked. */
@@ -155,5 +184,48 @@ function reportLosses({ show, latest }: FollowingOptions, last: () => number | u
           return losses === mine && report();
         });
     },
+  };
+}
+
+/**
+ * How far an endpoint has been followed. Live events come at least once and may overtake each other; `seq` counts 1, 2,
+ * 3 … in each endpoint, and numbers of deleted entries stay unused.
+ */
+interface Sequence {
+  /** Everything up to this `seq` was received, or is not stored. */
+  readonly last: number;
+  /** How many events beyond a gap have been received. */
+  readonly ahead: number;
+  /** Takes the `seq` of an event. */
+  take(seq: number): void;
+  /** Everything up to `seq` was sent. */
+  advance(seq: number): void;
+}
+
+function createSequence(start: number): Sequence {
+  let last = start;
+  const beyond = new Set<number>();
+
+  function advance(seq: number): void {
+    if (seq > last) {
+      for (const taken of beyond) if (taken <= seq) beyond.delete(taken);
+      last = seq;
+    }
+    while (beyond.delete(last + 1)) last += 1;
+  }
+
+  return {
+    get last() {
+      return last;
+    },
+    get ahead() {
+      return beyond.size;
+    },
+    take(seq) {
+      if (seq <= last) return;
+      beyond.add(seq);
+      advance(last);
+    },
+    advance,
   };
 }

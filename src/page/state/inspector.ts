@@ -1,17 +1,15 @@
 import type { Address } from '../model/address.ts';
 import { equals, NO_FILTER } from '../model/filter.ts';
-import type { Access, Settings } from './settings.ts';
 import { createApi, type Api } from './api.ts';
 import { createDetail, type Detail } from './detail.ts';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
-import { createOpening, type Open } from './opening.ts';
-import { openPreferences, type Preferences } from './preferences.ts';
+import { countUnread, createOpening, type Open, type Unread } from './opening.ts';
 import { createRouter, type Router } from './router.ts';
 import { createSelection, type Selection } from './selection.ts';
 import { openSession, type SessionStore } from './session.ts';
+import { openPreferences, type Access, type Preferences, type Settings } from './settings.ts';
 import { createShared, type Shared } from './shared.ts';
 import { createStore, type Store } from './store.ts';
-import { countUnread, type Unread } from './unread.ts';
 
 /** Everything that the page knows and can do; views read its stores and call its functions. */
 export interface Inspector extends Router {
@@ -66,7 +64,6 @@ export function createInspector(settings: Settings): Inspector {
   const detail = createDetail(api);
   const secrets = new Map<string, string>();
   const selection = createSelection();
-  const notice = createStore<Notice | undefined>(undefined);
   const { address, go } = createRouter((wanted) => inReach(wanted, shared), follow);
   const { open, show } = createOpening(settings, session, api, unread);
   let filtered = NO_FILTER;
@@ -117,9 +114,16 @@ export function createInspector(settings: Settings): Inspector {
     secrets,
     selection,
     preferences: openPreferences(),
-    notice,
     dialog: createStore<Dialog | undefined>(undefined),
     go,
+    ...createNotices(),
+  };
+}
+
+function createNotices(): Pick<Inspector, 'notice' | 'say'> {
+  const notice = createStore<Notice | undefined>(undefined);
+  return {
+    notice,
     say: (text) => notice.update((before) => ({ text, number: (before?.number ?? 0) + 1 })),
   };
 }

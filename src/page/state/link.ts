@@ -8,7 +8,3 @@ export type Link =
   | { state: 'reconnecting'; retryAt: number; why: string | undefined; toGo: number }
   /** There are no live events: the list is as old as its last refresh. */
   | { state: 'not-live'; why: string };
-
-export const SWITCHED_OFF = 'live events are switched off in this installation';
-export const BLOCKED = 'a WebSocket cannot be opened from here';
-export const READERS = 'shared links are refreshed on demand';

@@ -1,21 +1,20 @@
-import type { Settings } from './settings.ts';
-import { createActivities, type Activities } from './activity.ts';
 import type { Api } from './api.ts';
 import { openFeed, type Feed } from './feed.ts';
-import { READERS, SWITCHED_OFF } from './link.ts';
 import { createSearch, type Search } from './search.ts';
 import type { SessionStore } from './session.ts';
+import type { Settings } from './settings.ts';
 import { createShown, type Shown } from './shown.ts';
 import { createStore, type Store } from './store.ts';
-import type { Unread } from './unread.ts';
 
 /** What is open: an endpoint's entries, and those of them that the list shows. */
 export interface Open {
   feed: Feed;
   search: Search;
   shown: Shown;
-  activities: Activities;
 }
+
+const SWITCHED_OFF = 'live events are switched off in this installation';
+const READERS = 'shared links are refreshed on demand';
 
 export interface Opening {
   open: Store<Open | undefined>;
@@ -37,7 +36,7 @@ export function createOpening(settings: Settings, session: SessionStore, api: Ap
     });
     feed.onAdded((entries, live) => live && unread.arrived(entries.length));
     const search = createSearch(api);
-    return { feed, search, shown: createShown(feed, search), activities: createActivities(api, feed) };
+    return { feed, search, shown: createShown(feed, search) };
   }
 
   return {
@@ -50,6 +49,25 @@ export function createOpening(settings: Settings, session: SessionStore, api: Ap
       before?.feed.close();
       open.set(endpointId === undefined ? undefined : openEndpoint(endpointId));
       return true;
+    },
+  };
+}
+
+/** Captures that arrived while nobody could see the page. */
+export interface Unread {
+  count: Store<number>;
+  arrived(count: number): void;
+}
+
+export function countUnread(isHidden: () => boolean = () => document.hidden): Unread {
+  const count = createStore(0);
+  document.addEventListener('visibilitychange', () => {
+    if (!isHidden()) count.set(0);
+  });
+  return {
+    count,
+    arrived(added) {
+      if (isHidden()) count.update((before) => before + added);
     },
   };
 }

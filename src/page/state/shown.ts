@@ -1,6 +1,5 @@
-import type { Entry } from '../model/entry.ts';
+import { insertBySeq, type Entry } from '../model/entry.ts';
 import { equals, matcher, NO_FILTER, type Filter } from '../model/filter.ts';
-import { createRowSet } from '../model/row-set.ts';
 import type { Feed } from './feed.ts';
 import type { Search } from './search.ts';
 import { createStore, type Store } from './store.ts';
@@ -50,11 +49,8 @@ const EMPTY: ShownState = {
 /** What of a feed, and of a search, is in the list. */
 export function createShown({ book, state: feedState, onAdded }: ShownFeed, search: ShownSearch): Shown {
   const state = createStore(EMPTY);
-  let filter = NO_FILTER;
-  let matches: (entry: Entry) => boolean = () => true;
+  const matching = createMatching();
   const set = createRowSet();
-  /** Entries that do not match by what is loaded of their bodies. */
-  let unsure = new Set<string>();
   /** How many entries the book has, unless some went. */
   let expected = 0;
   let run = 0;
@@ -62,80 +58,55 @@ export function createShown({ book, state: feedState, onAdded }: ShownFeed, sear
 
   function publish(change: Partial<ShownState> = {}): void {
     const { rows, held } = set;
-    const numbers = { held: held.length, unsure: unsure.size };
+    const numbers = { held: held.length, unsure: matching.unsure() };
     state.update((now) => ({ ...now, version: now.version + 1, rows, ...numbers, ...change }));
-  }
-
-  function isWanted(entry: Entry): boolean {
-    const does = matches(entry);
-    if (!does && filter.q !== '' && entry.body_truncated === true) unsure.add(entry.id);
-    return does;
-  }
-
-  function added(entries: readonly Entry[], live: boolean): void {
-    expected += entries.length;
-    const wanted = entries.filter(isWanted);
-    set.take(wanted);
-    publish({ arrived: state.get().arrived + (live ? wanted.length : 0) });
   }
 
   /** Only what is in the book, or was found, stays: others were deleted, or too old for the book. */
   function sweep(): void {
-    expected = book.entries.length;
-    const found = new Set(search.state.get().found.map(({ id }) => id));
-    set.keep((id) => book.get(id) !== undefined || found.has(id));
-    if (unsure.size > 0) unsure = new Set([...unsure].filter((id) => book.get(id) !== undefined));
-  }
-
-  function sweepNow(): void {
     clearTimeout(timer);
     timer = undefined;
-    sweep();
+    expected = book.entries.length;
+    const isLoaded = (id: string): boolean => book.get(id) !== undefined;
+    const found = new Set(search.state.get().found.map(({ id }) => id));
+    set.keep((id) => isLoaded(id) || found.has(id));
+    matching.keep(isLoaded);
     publish();
   }
 
-  /** Goes through all loaded entries, newest first: what was looked at is shown at once. */
+  /** Goes through all loaded entries: what was looked at is shown at once. */
   async function rebuild(): Promise<void> {
     const mine = (run += 1);
     set.clear();
-    unsure = new Set();
-    const all = [...book.entries];
-    for (let to = all.length; to > 0;) {
-      const end = performance.now() + SLICE_MS;
-      const from = to;
-      const part: Entry[] = [];
-      while (to > 0 && (to === from || performance.now() < end)) {
-        to -= 1;
-        const entry = all[to] as Entry;
-        if (isWanted(entry)) part.push(entry);
-      }
-      set.take(part.toReversed());
-      publish({ filtering: to > 0 });
-      if (to > 0) await new Promise((resolve) => setTimeout(resolve));
+    for await (const { wanted, isLast } of inSlices([...book.entries], (entry) => matching.isWanted(entry))) {
       if (run !== mine) return;
+      set.take(wanted);
+      publish({ filtering: !isLast });
     }
     sweep();
-    publish({ filtering: false });
   }
 
-  onAdded(added);
+  onAdded((entries, live) => {
+    expected += entries.length;
+    const wanted = entries.filter((entry) => matching.isWanted(entry));
+    set.take(wanted);
+    publish({ arrived: state.get().arrived + (live ? wanted.length : 0) });
+  });
   const leave = [
     feedState.subscribe(() => {
       if (book.entries.length === expected) return;
-      if (book.isFull()) timer ??= setTimeout(sweepNow, FULL_SWEEP_MS);
-      else sweepNow();
+      if (book.isFull()) timer ??= setTimeout(sweep, FULL_SWEEP_MS);
+      else sweep();
     }),
     search.state.subscribe(() => {
       set.take(search.state.get().found.toSorted((a, b) => a.seq - b.seq));
-      sweepNow();
+      sweep();
     }),
   ];
   return {
     state,
     filter(next) {
-      if (equals(next, filter)) return;
-      filter = next;
-      matches = matcher(next);
+      if (!matching.change(next)) return;
       search.stop();
       void rebuild();
     },
@@ -148,6 +119,107 @@ export function createShown({ book, state: feedState, onAdded }: ShownFeed, sear
       run += 1;
       clearTimeout(timer);
       for (const end of leave) end();
+    },
+  };
+}
+
+/** Which entries a filter wants. */
+function createMatching() {
+  let filter = NO_FILTER;
+  let matches = matcher(filter);
+  /** Entries that do not match by what is loaded of their bodies. */
+  let unsure = new Set<string>();
+  return {
+    unsure: () => unsure.size,
+    /** Says whether it is another filter. */
+    change(next: Filter): boolean {
+      if (equals(next, filter)) return false;
+      filter = next;
+      matches = matcher(next);
+      unsure = new Set();
+      return true;
+    },
+    isWanted(entry: Entry): boolean {
+      const does = matches(entry);
+      if (!does && filter.q !== '' && entry.body_truncated === true) unsure.add(entry.id);
+      return does;
+    },
+    keep(isThere: (id: string) => boolean): void {
+      if (unsure.size > 0) unsure = new Set([...unsure].filter(isThere));
+    },
+  };
+}
+
+/** What is wanted of entries, from the newest on; each slice in the order of `seq`, and at least one of them. */
+async function* inSlices(all: readonly Entry[], isWanted: (entry: Entry) => boolean) {
+  let to = all.length;
+  do {
+    const end = performance.now() + SLICE_MS;
+    const wanted: Entry[] = [];
+    for (const from = to; to > 0 && (to === from || performance.now() < end);) {
+      to -= 1;
+      const entry = all[to] as Entry;
+      if (isWanted(entry)) wanted.push(entry);
+    }
+    yield { wanted: wanted.toReversed(), isLast: to === 0 };
+    if (to > 0) await new Promise((resolve) => setTimeout(resolve));
+  } while (to > 0);
+}
+
+/** Entries that a list shows, and newer ones that it holds back; each once, in the order of `seq`. */
+interface RowSet {
+  /** It changes in place. */
+  readonly rows: readonly Entry[];
+  readonly held: readonly Entry[];
+  /** Takes in entries, which are in the order of `seq`. */
+  take(entries: readonly Entry[]): void;
+  /** Takes out what is not there any more. */
+  keep(isThere: (id: string) => boolean): void;
+  /** Holds back what has a higher `seq`, or nothing. */
+  holdBeyond(seq: number | undefined): void;
+  clear(): void;
+}
+
+function createRowSet(): RowSet {
+  let rows: Entry[] = [];
+  let held: Entry[] = [];
+  const ids = new Set<string>();
+  let limit = Infinity;
+
+  function kept(entries: Entry[], isThere: (id: string) => boolean): Entry[] {
+    return entries.filter(({ id }) => {
+      const stays = isThere(id);
+      if (!stays) ids.delete(id);
+      return stays;
+    });
+  }
+
+  return {
+    get rows() {
+      return rows;
+    },
+    get held() {
+      return held;
+    },
+    take(entries) {
+      const fresh = entries.filter(({ id }) => !ids.has(id));
+      for (const { id } of fresh) ids.add(id);
+      const { shown = [], later = [] } = Object.groupBy(fresh, ({ seq }) => (seq > limit ? 'later' : 'shown'));
+      insertBySeq(rows, shown);
+      insertBySeq(held, later);
+    },
+    keep(isThere) {
+      rows = kept(rows, isThere);
+      held = kept(held, isThere);
+    },
+    holdBeyond(seq = Infinity) {
+      limit = seq;
+      insertBySeq(rows, held);
+      held = [];
+    },
+    clear() {
+      [rows, held] = [[], []];
+      ids.clear();
     },
   };
 }

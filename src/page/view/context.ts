@@ -1,5 +1,5 @@
-import { createContext } from 'preact';
-import { useContext, useLayoutEffect, useState } from 'preact/hooks';
+import { createContext, h, type FunctionComponent } from 'preact';
+import { useContext, useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import type { Inspector } from '../state/inspector.ts';
 import type { Store } from '../state/store.ts';
 
@@ -31,4 +31,22 @@ export function useStore<T, S>(store: Store<T>, select?: (value: T) => S): T | S
     return store.subscribe(compare);
   });
   return shown;
+}
+
+/** A view whose code is loaded when it is shown first. */
+export function lazy<P extends object>(load: () => Promise<FunctionComponent<P>>): FunctionComponent<P> {
+  let loaded: FunctionComponent<P> | undefined;
+  return function Lazy(props: P) {
+    const { say } = useInspector();
+    const [, draw] = useState(0);
+    const show = (view: FunctionComponent<P>): void => {
+      loaded = view;
+      draw(1);
+    };
+    useEffect(() => {
+      if (loaded !== undefined) return;
+      load().then(show, () => say('Hookbay is unreachable: this part of the page could not be loaded'));
+    }, []);
+    return loaded === undefined ? null : h(loaded, props);
+  };
 }

@@ -1,8 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import { isEmpty } from '../model/filter.ts';
-import { move } from '../state/cursor.ts';
-import { clearFilter } from '../state/filtering.ts';
 import type { Inspector } from '../state/inspector.ts';
+import { clearFilter, move } from '../state/list-actions.ts';
 import { useInspector } from './context.ts';
 import { FILTER_ID } from './list/filter-bar.ts';
 

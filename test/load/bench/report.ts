@@ -52,7 +52,9 @@ export function conditionLines(conditions: Conditions): string {
   return [
     `${cores} cores (${processor}), ${memoryGiB} GiB, Linux ${kernel}, Node ${node}; everything on this machine`,
     `load average ${loads[0]} at the start, ${loads[1]} at the end`,
-    ...((loadAtStart[0] ?? 0) > cores / 2 ? ['OTHER WORK RUNS ON THIS MACHINE: captures look dearer and slower'] : []),
+    ...((loadAtStart[0] ?? 0) > cores / 2
+      ? ['OTHER WORK RAN ON THIS MACHINE: captures cost less and are faster without it']
+      : []),
     `stores on ${fileSystem}${fsyncMs.length === 0 ? '' : `; an append of 4 KiB with fsync takes ${number(spreadOf(fsyncMs).median)} ms (median)`}`,
     ...Object.entries(conditions.subjects).map(([name, about]) => `${name}: ${about}`),
     'Hookbay with its defaults: look-up, quota (a cap that no run reaches) and live events (no follower)',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { count, MINUTE_MS, readActivity } from '../../../src/page/model/activity.ts';
+import { count, MINUTE_MS, readActivity } from '../../../src/page/state/activity.ts';
 import { inWords } from '../../../src/page/view/list/activity.ts';
 
 const SINCE = Date.parse('2026-11-22T12:00:00.000Z');

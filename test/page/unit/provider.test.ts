@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { jsonStrings } from '../../../src/page/content/json-start.ts';
+import { jsonStrings } from '../../../src/page/content/fields.ts';
 import { eventName, recognise } from '../../../src/page/content/provider.ts';
 import { entryOf } from './entries.ts';
 

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest';
-import { EMPTY_FORM, fieldOf, formOf, inputOf, responseInWords } from '../../../src/page/model/response-form.ts';
+import {
+  EMPTY_FORM,
+  fieldOf,
+  formOf,
+  inputOf,
+  responseInWords,
+  sameForm,
+} from '../../../src/page/model/response-form.ts';
 
 const RECORD = {
   status: 429,
@@ -44,4 +51,12 @@ test('is said in words', () => {
   expect(responseInWords({ ...RECORD, headers: {}, body: 'AA==', bodyEncoding: 'base64', delayMs: 0 })).toBe(
     'status 429, 0 headers, a body of 1 byte',
   );
+});
+
+test('two forms are the same that would set the same; empty rows say nothing', () => {
+  const form = formOf(RECORD);
+  const empty = { key: 7, name: '', value: '' };
+  expect(sameForm({ ...form, headers: [empty, ...form.headers] }, form)).toBe(true);
+  expect(sameForm({ ...form, headers: [{ ...empty, value: 'x' }, ...form.headers] }, form)).toBe(false);
+  expect(sameForm({ ...form, body: '' }, form)).toBe(false);
 });

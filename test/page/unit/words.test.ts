@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { SearchState } from '../../../src/page/state/search.ts';
-import { countInWords, gapsInWords, noneInWords, searchInWords } from '../../../src/page/view/list/words.ts';
+import { countInWords, gapsInWords, noneInWords, searchInWords } from '../../../src/page/view/list/list-status.ts';
 
 test('the count tells what is loaded, and of how many', () => {
   const counts = { rows: 12, loaded: 1_200, stored: 81_234, older: 'more', filtered: false } as const;

@@ -1,12 +1,12 @@
 import { h, type ComponentChild } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import type { LogEntry } from '../../../domain/answers.ts';
+import { recognise } from '../../content/provider.ts';
 import { el } from '../../el.ts';
 import { previousLike } from '../../state/comparable.ts';
 import type { Inspector } from '../../state/inspector.ts';
-import { useInspector } from '../context.ts';
+import { lazy, useInspector } from '../context.ts';
 import { CopyButton } from '../copy.ts';
-import { lazy } from '../lazy.ts';
 import { copyableBody, copyableCurl, copyableMessage, permalink } from './copies.ts';
 import { DownloadButton } from './download.ts';
 import { MoreMenu } from './more-menu.ts';
@@ -18,12 +18,13 @@ const Verify = lazy(async () => (await import('./verify.ts')).Verify);
 export function Actions({ entry }: { entry: LogEntry }): ComponentChild {
   const inspector = useInspector();
   const { dialog, access } = inspector;
-  const [verifying, setVerifying] = useState(false);
-  // The panel stays when another entry is opened, and leaves the focus where it is then.
+  const [verifyingId, setVerifyingId] = useState<string>();
+  // The panel stays when another signed entry is opened, and leaves the focus where it is then.
+  const verifying = verifyingId === entry.id || (verifyingId !== undefined && recognise(entry)?.signed === true);
   const wantsFocus = useRef(false);
   const toggle = (): void => {
     wantsFocus.current = !verifying;
-    setVerifying(!verifying);
+    setVerifyingId(verifying ? undefined : entry.id);
   };
   const onShown = (field: HTMLElement): void => {
     if (wantsFocus.current) field.focus();
@@ -93,7 +94,7 @@ function FurtherActions({ entry }: { entry: LogEntry }): ComponentChild {
           type: 'button',
           onClick: () => dialog.set({ name: 'shares', endpointId: entry.endpoint_id, requestId: entry.id }),
         },
-        'Share …',
+        'Share links …',
       ),
   ];
 }

@@ -41,7 +41,7 @@ export function BodyView({ entry, content, isLoading, whole, wrap, setWrap }: Bo
   const [wanted, setAs] = useState<ShowAs>('content');
   const choices = choicesOf(content);
   const as = choices.some(([choice]) => choice === wanted) ? wanted : 'content';
-  const isHex = as === 'hex' || kind.kind === 'binary';
+  const hasLines = as === 'sent' || (as === 'content' && ['json', 'xml', 'text'].includes(kind.kind));
   if (entry.size === 0) return el('p', { class: 'note' }, 'The body is empty.');
   return [
     el(
@@ -52,7 +52,7 @@ export function BodyView({ entry, content, isLoading, whole, wrap, setWrap }: Bo
         { class: 'segments', role: 'group', 'aria-label': 'Show the body as' },
         choices.map(([choice, name]) => toggle(name, choice === as, () => setAs(choice))),
       ),
-      !isHex && kind.kind !== 'image' && toggle('Wrap lines', wrap, () => setWrap(!wrap)),
+      hasLines && toggle('Wrap lines', wrap, () => setWrap(!wrap)),
     ),
     isCut && h(CutNotice, { entry, shown: bytes.length, isLoading, whole }),
     el('div', { class: 'content', 'data-wrap': wrap ? 'true' : 'false' }, viewOf(content, as)),

@@ -1,7 +1,8 @@
 import { h, type ComponentChild } from 'preact';
-import { useMemo } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { LogEntry } from '../../../domain/answers.ts';
-import { compareEntries, MAX_CHANGES, type Change, type Section } from '../../content/diff.ts';
+import { compareEntries, MAX_CHANGES, type Change, type Difference, type Section } from '../../content/diff.ts';
+import { eventName, recognise } from '../../content/provider.ts';
 import { formatDateTime, type Zone } from '../../content/time.ts';
 import { el } from '../../el.ts';
 import { pathBehindKey } from '../../model/entry.ts';
@@ -15,18 +16,39 @@ const NAMES: Record<Section['title'], string> = {
   Headers: 'headers',
 };
 
+interface Pair {
+  older: LogEntry;
+  newer: LogEntry;
+}
+
 /** What differs between two entries: by sign, by colour, and in words where nothing does. */
-export function DifferenceView({ older, newer }: { older: LogEntry; newer: LogEntry }): ComponentChild {
+export function DifferenceView({ older, newer }: Pair): ComponentChild {
   const zone = useStore(useInspector().preferences.zone);
-  const { identical, sections, body } = useMemo(() => compareEntries(older, newer), [older, newer]);
-  const same = [
-    ...sections.filter(({ changes }) => changes.length === 0).map(({ title }) => NAMES[title]),
-    ...(body.identical ? ['body'] : []),
-  ];
+  const difference = useDifference(older, newer);
   return el(
     'div',
     { class: 'difference', tabIndex: 0, role: 'group', 'aria-label': 'Differences' },
     el('dl', { class: 'compared' }, entryLine('−', 'removed', older, zone), entryLine('+', 'added', newer, zone)),
+    difference === undefined ? el('p', { class: 'compare-note' }, 'Comparing …') : h(Differences, { difference }),
+  );
+}
+
+function useDifference(older: LogEntry, newer: LogEntry): Difference | undefined {
+  const [found, setFound] = useState<Pair & { difference: Difference }>();
+  useEffect(() => {
+    let isShown = true;
+    void compareEntries(older, newer).then((difference) => isShown && setFound({ older, newer, difference }));
+    return () => void (isShown = false);
+  }, [older, newer]);
+  return found?.older === older && found.newer === newer ? found.difference : undefined;
+}
+
+function Differences({ difference: { identical, sections, body } }: { difference: Difference }): ComponentChild {
+  const same = [
+    ...sections.filter(({ changes }) => changes.length === 0).map(({ title }) => NAMES[title]),
+    ...(body.identical ? ['body'] : []),
+  ];
+  return [
     identical
       ? el('p', { class: 'compare-same', role: 'status' }, 'Identical: method, path, query, headers and body.')
       : same.length > 0 && el('p', { class: 'compare-same', role: 'status' }, `The same: ${same.join(', ')}.`),
@@ -34,15 +56,14 @@ export function DifferenceView({ older, newer }: { older: LogEntry; newer: LogEn
       .filter(({ changes }) => changes.length > 0)
       .map((section) => h(SectionView, { section, key: section.title })),
     (!body.identical || body.note !== undefined) && h(BodyDifferenceView, { body }),
-  );
+  ];
 }
 
-function entryLine(
-  sign: string,
-  kind: string,
-  { method, path, created_at: time, id }: LogEntry,
-  zone: Zone,
-): ComponentChild {
+function entryLine(sign: string, kind: string, entry: LogEntry, zone: Zone): ComponentChild {
+  const { method, path, created_at: time, id } = entry;
+  const { name, event = eventName(entry), id: delivery } = recognise(entry) ?? {};
+  const marked = (text: string | undefined): ComponentChild =>
+    text !== undefined && [' ', h(Visible, { text, class: 'compared-event' })];
   return [
     el('dt', { class: kind }, sign),
     el(
@@ -51,6 +72,9 @@ function entryLine(
       el('span', { class: 'method' }, h(Visible, { text: method })),
       ' ',
       h(Visible, { text: pathBehindKey(path) }),
+      marked(name),
+      marked(event),
+      delivery !== undefined && [' delivery ', el('code', null, h(Visible, { text: delivery }))],
       el('time', { dateTime: time, title: id }, formatDateTime(time, zone)),
     ),
   ];

@@ -1,5 +1,5 @@
 import { h, type ComponentChild } from 'preact';
-import { formFields } from '../../content/form.ts';
+import { formFields } from '../../content/fields.ts';
 import { targetOf } from '../../content/message.ts';
 import { el } from '../../el.ts';
 import type { Entry } from '../../model/entry.ts';

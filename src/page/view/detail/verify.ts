@@ -73,7 +73,7 @@ export function Verify({
       }),
     ),
     el('button', { type: 'submit', class: 'primary', disabled: secret === '' || problem !== undefined }, 'Check'),
-    problem !== undefined && el('p', { class: 'verify-note' }, problem),
+    el('p', { class: 'verify-note' }, problem ?? 'The secret is remembered until you leave or reload this page.'),
     el('div', { class: 'verify-outcome', role: 'status' }, h(OutcomeView, { entry, outcome })),
   );
 }

@@ -4,7 +4,7 @@ import { formatTime } from '../../content/time.ts';
 import { visibleText } from '../../content/visible.ts';
 import { el } from '../../el.ts';
 import { pathBehindKey, type Entry } from '../../model/entry.ts';
-import { comparable, eventOf } from '../../state/comparable.ts';
+import { comparable, eventOf, previousLike } from '../../state/comparable.ts';
 import { useInspector } from '../context.ts';
 import { Visible } from '../visible.ts';
 import { Modal } from './modal.ts';
@@ -19,11 +19,13 @@ export function CompareWith({ id }: { id: string }): ComponentChild {
   const opened = detail.state.get();
   const entry = book?.get(id) ?? (opened?.id === id ? opened.entry : undefined);
   const all = useMemo(() => (entry === undefined ? [] : comparable(book?.entries ?? [], entry)), []);
+  const isAlone = entry !== undefined && previousLike(book?.entries ?? [], entry) === undefined;
   const wanted = text.toLowerCase();
   const found = all.filter((other) => searched(other).includes(wanted));
   return h(
     Modal,
     { title: 'Compare with' },
+    isAlone && el('p', null, 'No earlier request with the same method and path is loaded: choose one.'),
     el('input', {
       type: 'search',
       class: 'compare-search',
@@ -54,7 +56,7 @@ function ChoiceButton({ other, id }: { other: Entry; id: string }): ComponentChi
     { type: 'button', class: 'compare-choice', onClick: choose },
     el('span', { class: 'method' }, h(Visible, { text: other.method })),
     el('span', { class: 'compare-path' }, h(Visible, { text: pathBehindKey(other.path) })),
-    event !== undefined && el('span', { class: 'compare-event' }, h(Visible, { text: event })),
+    el('span', { class: 'compare-event' }, event !== undefined && h(Visible, { text: event })),
     el('time', { dateTime: other.created_at, title: other.id }, formatTime(other.created_at, preferences.zone.get())),
   );
 }

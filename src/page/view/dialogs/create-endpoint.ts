@@ -13,34 +13,30 @@ interface Problem {
 
 /** What is wrong is said by the API, next to the field that it names. */
 export function CreateEndpoint(): ComponentChild {
-  const { dialog } = useInspector();
   const [problem, setProblem] = useState<Problem>();
   const [busy, setBusy] = useState(false);
-  const form = useRef<HTMLFormElement>(null);
+  const fields = useRef<HTMLDivElement>(null);
   const create = useCreate();
-  const submit = async (event: Event): Promise<void> => {
-    event.preventDefault();
+  const submit = async (): Promise<void> => {
     setBusy(true);
-    const found = await create(new FormData(form.current as HTMLFormElement));
+    const found = await create(new FormData(fields.current?.closest('form') as HTMLFormElement));
     setBusy(false);
     setProblem(found);
-    if (found !== undefined) form.current?.querySelector<HTMLElement>(`[name=${found.field}]`)?.focus();
+    if (found !== undefined) fields.current?.querySelector<HTMLElement>(`[name=${found.field}]`)?.focus();
   };
   return h(
     Modal,
-    { title: 'New endpoint' },
+    {
+      title: 'New endpoint',
+      onSubmit: () => void submit(),
+      actions: el('button', { type: 'submit', class: 'primary', disabled: busy }, 'Create'),
+    },
     el(
-      'form',
-      { class: 'form', ref: form, noValidate: true, onSubmit: (event) => void submit(event) },
+      'div',
+      { class: 'form', ref: fields },
       aliasField(problem),
       permanentField(problem),
       problem?.field === 'form' && el('p', { class: 'error', role: 'alert' }, problem.text),
-      el(
-        'div',
-        { class: 'buttons' },
-        el('button', { type: 'submit', class: 'primary', disabled: busy }, 'Create'),
-        el('button', { type: 'button', onClick: () => dialog.set(undefined) }, 'Cancel'),
-      ),
     ),
   );
 }

@@ -31,23 +31,20 @@ export function DeleteEndpoint({ endpointId }: { endpointId: string }): Componen
   };
   return h(
     Modal,
-    { title: `Delete ${name}?` },
+    {
+      title: `Delete endpoint ${name}?`,
+      actions: el(
+        'button',
+        { type: 'button', class: 'danger', disabled: busy || stored === COUNTING, onClick: () => void remove() },
+        'Delete endpoint',
+      ),
+    },
     el(
       'div',
       { class: 'form' },
       el('p', { role: 'status' }, stored),
       el('p', null, 'Its URL stops capturing: senders get 404. This cannot be undone.'),
       problem !== undefined && el('p', { class: 'error', role: 'alert' }, problem),
-      el(
-        'div',
-        { class: 'buttons' },
-        el(
-          'button',
-          { type: 'button', class: 'danger', disabled: busy || stored === COUNTING, onClick: () => void remove() },
-          'Delete endpoint',
-        ),
-        el('button', { type: 'button', onClick: () => dialog.set(undefined) }, 'Cancel'),
-      ),
     ),
   );
 }

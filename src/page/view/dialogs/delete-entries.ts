@@ -34,7 +34,11 @@ export function DeleteEntries({
   }, [step]);
   return h(
     Modal,
-    { title: ofFilter ? 'Delete all that match' : 'Delete requests' },
+    {
+      title: ofFilter ? 'Delete all that match' : 'Delete requests',
+      actions: actionOf(deletion, state),
+      closing: step === 'asking' || step === 'finding' ? 'Cancel' : 'Close',
+    },
     problem !== undefined && el('p', null, `${problem}. What is loaded here can be deleted.`),
     el('p', { role: 'status' }, inWords(state, ofFilter)),
     ids.length === 1 && h(EntryLine, { id: ids[0] as string }),
@@ -46,7 +50,6 @@ export function DeleteEntries({
       ),
     step === 'deleting' && el('progress', { max: state.found, value: state.gone, 'aria-label': 'Deleted' }),
     state.error !== undefined && el('p', { class: 'error', role: 'alert' }, state.error),
-    h(Choice, { deletion, state, onCancel: () => dialog.set(undefined) }),
   );
 }
 
@@ -65,32 +68,20 @@ function EntryLine({ id }: { id: string }): ComponentChild {
   );
 }
 
-function Choice({
-  deletion,
-  state,
-  onCancel,
-}: {
-  deletion: Deletion;
-  state: DeletionState;
-  onCancel: () => void;
-}): ComponentChild {
-  const { step, found, confirmed } = state;
-  const goesOn = step === 'failed' || step === 'stopped';
+/** What can be done now: nothing where nothing was found. */
+function actionOf(deletion: Deletion, { step, found, confirmed }: DeletionState): ComponentChild {
+  if (step === 'deleting') return el('button', { type: 'button', onClick: () => void deletion.stop() }, 'Stop');
+  if (step === 'failed' || step === 'stopped')
+    return el(
+      'button',
+      { type: 'button', class: 'primary', onClick: () => deletion.again() },
+      step === 'failed' ? 'Try again' : 'Go on',
+    );
+  if (found === 0 || step === 'deleted') return undefined;
   return el(
-    'div',
-    { class: 'delete-actions' },
-    step === 'deleting'
-      ? el('button', { type: 'button', onClick: () => void deletion.stop() }, 'Stop')
-      : el('button', { type: 'button', onClick: onCancel }, goesOn ? 'Close' : 'Cancel'),
-    goesOn &&
-      el('button', { type: 'button', onClick: () => deletion.again() }, step === 'failed' ? 'Try again' : 'Go on'),
-    (step === 'asking' || step === 'finding') &&
-      found > 0 &&
-      el(
-        'button',
-        { type: 'button', class: 'danger', autofocus: true, disabled: confirmed, onClick: () => deletion.confirm() },
-        step === 'asking' ? `Delete ${countOf(found, 'request')}` : 'Delete all when found',
-      ),
+    'button',
+    { type: 'button', class: 'danger', autofocus: true, disabled: confirmed, onClick: () => deletion.confirm() },
+    step === 'asking' ? `Delete ${countOf(found, 'request')}` : 'Delete all when found',
   );
 }
 

@@ -1,13 +1,14 @@
 import { h, type ComponentChild } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { formatCount, formatSize } from '../../content/size.ts';
 import { el } from '../../el.ts';
 import { END_CHARACTERS, readExportEnd, type ExportEnd, type ExportFormat } from '../../model/export-end.ts';
 import { isEmpty, NO_FILTER, searchProblem, searchQuery } from '../../model/filter.ts';
 import { useInspector } from '../context.ts';
-import { Choice } from './choice.ts';
-import { DownloadProgress, useDownload } from './download.ts';
 import { saveFile } from '../save.ts';
+import { Choice } from './choice.ts';
+import { useDownload } from './download.ts';
+import { ExportForm } from './export-form.ts';
 
 const FORMATS: Record<ExportFormat, string> = {
   ndjson: 'NDJSON, for programs and backups',
@@ -15,19 +16,13 @@ const FORMATS: Record<ExportFormat, string> = {
   csv: 'CSV, for spreadsheets',
 };
 
-interface EndpointExportProps {
-  endpointId: string;
-  onRunning: (running: boolean) => void;
-}
-
 /** An endpoint's entries, oldest first. Only what the file's end vouches for is saved. */
-export function EndpointExport({ endpointId, onRunning }: EndpointExportProps): ComponentChild {
+export function EndpointExport({ endpointId }: { endpointId: string }): ComponentChild {
   const filter = useInspector().address.get().filter;
   const [format, setFormat] = useState<ExportFormat>('ndjson');
   const [filtered, setFiltered] = useState(!isEmpty(filter));
   const [saved, setSaved] = useState<ExportEnd & { bytes: number }>();
   const download = useDownload();
-  useEffect(() => onRunning(download.busy), [download.busy]);
   const problem = filtered ? searchProblem(filter) : undefined;
 
   const start = (after: number): void => {
@@ -43,50 +38,38 @@ export function EndpointExport({ endpointId, onRunning }: EndpointExportProps): 
     });
   };
 
-  return [
-    el(
-      'fieldset',
-      { class: 'choices', disabled: download.busy },
-      el('legend', null, 'Format'),
-      (Object.keys(FORMATS) as ExportFormat[]).map((name) =>
-        h(Choice, {
-          key: name,
-          name: 'export-format',
-          label: FORMATS[name],
-          checked: name === format,
-          choose: () => setFormat(name),
-        }),
-      ),
-    ),
-    !isEmpty(filter) &&
-      el(
-        'fieldset',
-        { class: 'choices', disabled: download.busy },
-        el('legend', null, 'Requests'),
-        h(Choice, {
-          name: 'export-what',
-          label: 'What matches the filter, in the whole endpoint',
-          checked: filtered,
-          choose: () => setFiltered(true),
-        }),
-        h(Choice, {
-          name: 'export-what',
-          label: 'All of the endpoint',
-          checked: !filtered,
-          choose: () => setFiltered(false),
-        }),
-      ),
+  return h(
+    ExportForm<ExportFormat>,
+    {
+      title: 'Export',
+      formats: FORMATS,
+      format,
+      setFormat,
+      download,
+      start: problem === undefined ? () => start(0) : undefined,
+    },
+    !isEmpty(filter) && h(Reach, { filtered, setFiltered, disabled: download.busy }),
     problem !== undefined && el('p', { class: 'warning' }, `${problem}.`),
-    download.error !== undefined && el('p', { class: 'error', role: 'alert' }, download.error),
     saved !== undefined && h(Saved, { saved, goOn: () => start(saved.next) }),
-    download.busy
-      ? h(DownloadProgress, { download })
-      : el(
-          'button',
-          { type: 'button', class: 'primary', disabled: problem !== undefined, onClick: () => start(0) },
-          'Download',
-        ),
-  ];
+  );
+}
+
+interface ReachProps {
+  filtered: boolean;
+  setFiltered: (filtered: boolean) => void;
+  disabled: boolean;
+}
+
+function Reach({ filtered, setFiltered, disabled }: ReachProps): ComponentChild {
+  const choice = (label: string, ofFilter: boolean): ComponentChild =>
+    h(Choice, { name: 'export-what', label, checked: filtered === ofFilter, choose: () => setFiltered(ofFilter) });
+  return el(
+    'fieldset',
+    { class: 'choices', disabled },
+    el('legend', null, 'Requests'),
+    choice('What matches the filter, in the whole endpoint', true),
+    choice('All of the endpoint', false),
+  );
 }
 
 function Saved({ saved, goOn }: { saved: ExportEnd & { bytes: number }; goOn: () => void }): ComponentChild {

@@ -6,7 +6,7 @@ import { Modal } from './modal.ts';
 export function Help(): ComponentChild {
   return h(
     Modal,
-    { title: 'Keyboard' },
+    { title: 'Keyboard help' },
     el(
       'dl',
       { class: 'keys' },

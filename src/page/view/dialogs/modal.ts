@@ -6,8 +6,10 @@ import { useInspector } from '../context.ts';
 interface ModalProps {
   title: string;
   children?: ComponentChildren;
-  /** Buttons of the foot, beside the one that closes. */
+  /** Buttons of the foot before the one that closes: first what the dialog is for. */
   actions?: ComponentChildren;
+  /** What the button that closes says: by default whether something is left undone. */
+  closing?: 'Cancel' | 'Close';
   /** With it the dialog is a form; one of the actions submits it. */
   onSubmit?: () => void;
   /** What would be lost, in a sentence: closing asks first. */
@@ -15,7 +17,7 @@ interface ModalProps {
 }
 
 /** A dialog over the page. The browser keeps the focus inside, and closes it with Escape. */
-export function Modal({ title, children, actions, onSubmit, unsaved }: ModalProps): ComponentChild {
+export function Modal({ title, children, actions, closing, onSubmit, unsaved }: ModalProps): ComponentChild {
   const { dialog } = useInspector();
   const [asking, setAsking] = useState(false);
   const box = useOpen();
@@ -41,7 +43,12 @@ export function Modal({ title, children, actions, onSubmit, unsaved }: ModalProp
           () => box.current?.close(),
           () => setAsking(false),
         )
-      : foot(actions, close),
+      : el(
+          'div',
+          { class: 'modal-foot' },
+          actions,
+          el('button', { type: 'button', onClick: close }, closing ?? (actions === undefined ? 'Close' : 'Cancel')),
+        ),
   ];
   return el(
     'dialog',
@@ -64,11 +71,6 @@ export function Modal({ title, children, actions, onSubmit, unsaved }: ModalProp
       ? el('div', { class: 'modal-box' }, content)
       : el('form', { class: 'modal-box', noValidate: true, onSubmit: submitting(onSubmit) }, content),
   );
-}
-
-function foot(actions: ComponentChildren, close: () => void): ComponentChild {
-  if (actions === undefined) return null;
-  return el('div', { class: 'modal-foot' }, actions, el('button', { type: 'button', onClick: close }, 'Close'));
 }
 
 function discard(unsaved: string, close: () => void, stay: () => void): ComponentChild {

@@ -24,6 +24,19 @@ const HIDDEN =
   'Hides the values of headers and query parameters whose names say secret (authorization, cookie, signature, token, ' +
   'password …), and the sender’s address. Bodies and paths are shown as they were sent.';
 
+/** Whether the link opens the entry alone. */
+function Reach({ ofEntry, set }: { ofEntry: boolean; set: (ofEntry: boolean) => void }): ComponentChild {
+  const choice = (label: string, value: boolean): ComponentChild =>
+    h(Choice, { name: 'share-reach', label, checked: ofEntry === value, choose: () => set(value) });
+  return el(
+    'fieldset',
+    { class: 'choices' },
+    el('legend', null, 'The link opens'),
+    choice('This request', true),
+    choice('The whole endpoint', false),
+  );
+}
+
 /** A link to be made. What it may be is the API's word. */
 export function NewShare({ endpointId, requestId, onCreated }: NewShareProps): ComponentChild {
   const { api } = useInspector();
@@ -48,19 +61,7 @@ export function NewShare({ endpointId, requestId, onCreated }: NewShareProps): C
   return el(
     'form',
     { class: 'new-share', 'aria-label': 'New link', onSubmit: create },
-    requestId !== undefined &&
-      el(
-        'fieldset',
-        { class: 'choices' },
-        el('legend', null, 'The link opens'),
-        h(Choice, { name: 'share-reach', label: 'This request', checked: ofEntry, choose: () => setOfEntry(true) }),
-        h(Choice, {
-          name: 'share-reach',
-          label: 'The whole endpoint',
-          checked: !ofEntry,
-          choose: () => setOfEntry(false),
-        }),
-      ),
+    requestId !== undefined && h(Reach, { ofEntry, set: setOfEntry }),
     el(
       'div',
       { class: 'field-row' },

@@ -87,8 +87,8 @@ function HeaderRows({ rows, error, onChange }: HeaderRowsProps): ComponentChild 
       el(
         'div',
         { class: 'header-row', key },
-        headerInput(`Name of header ${i + 1}`, name, (text) => change(key, { name: text })),
-        headerInput(`Value of header ${i + 1}`, value, (text) => change(key, { value: text })),
+        headerInput(`Name of header ${i + 1}`, 'Name', name, (text) => change(key, { name: text })),
+        headerInput(`Value of header ${i + 1}`, 'Value', value, (text) => change(key, { value: text })),
         el(
           'button',
           {
@@ -106,9 +106,15 @@ function HeaderRows({ rows, error, onChange }: HeaderRowsProps): ComponentChild 
   );
 }
 
-function headerInput(label: string, value: string, onInput: (text: string) => void): ComponentChild {
+function headerInput(
+  label: string,
+  placeholder: string,
+  value: string,
+  onInput: (text: string) => void,
+): ComponentChild {
   return el('input', {
     'aria-label': label,
+    placeholder,
     value,
     spellcheck: false,
     autocomplete: 'off',

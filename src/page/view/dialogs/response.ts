@@ -1,6 +1,6 @@
 import { h, type ComponentChild } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import type { CustomResponseRecord } from '../../../domain/answers.ts';
+import type { CustomResponseRecord, EndpointRecord } from '../../../domain/answers.ts';
 import { el } from '../../el.ts';
 import {
   EMPTY_FORM,
@@ -9,9 +9,10 @@ import {
   inputOf,
   PRESETS,
   responseInWords,
+  sameForm,
   type ResponseForm,
 } from '../../model/response-form.ts';
-import { ApiError, messageOf } from '../../state/api.ts';
+import { messageOf, type Api } from '../../state/api.ts';
 import { useInspector } from '../context.ts';
 import { useTask } from '../task.ts';
 import { Modal } from './modal.ts';
@@ -22,55 +23,48 @@ type Current = CustomResponseRecord | null;
 
 /** What an endpoint answers in place of the receipt. */
 export function ResponseEditor({ endpointId }: { endpointId: string }): ComponentChild {
-  const { api, dialog, say, settings } = useInspector();
-  const path = `/api/endpoints/${endpointId}/response`;
+  const { api, endpoints, dialog, say, settings } = useInspector();
+  const path = responsePath(endpointId);
   const [current, setCurrent] = useState<Current>();
   const [failed, setFailed] = useState<string>();
   const [form, setForm] = useState(EMPTY_FORM);
   const task = useTask();
   useEffect(() => {
-    readResponse().then(begin, (error: unknown) => setFailed(messageOf(error)));
+    readResponse(api, endpointId).then(begin, (error: unknown) => setFailed(messageOf(error)));
   }, []);
 
   function begin(read: Current): void {
     setCurrent(read);
-    setForm(read === null ? EMPTY_FORM : formOf(read));
+    setForm(formOfCurrent(read));
   }
 
-  async function readResponse(): Promise<Current> {
-    try {
-      return (await api.get<CustomResponseRecord>(path)).body;
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return null;
-      throw error;
-    }
+  function end(answer: string): void {
+    dialog.set(undefined);
+    say(`This endpoint answers with ${answer}`);
+    // The header says whether there is a custom response.
+    void endpoints.refresh();
   }
 
   const save = (): void =>
-    task.run(async () => {
-      const saved = await api.call<CustomResponseRecord>('PUT', path, inputOf(form));
-      dialog.set(undefined);
-      say(`This endpoint answers with ${responseInWords(saved)}`);
-    });
+    task.run(async () => end(responseInWords(await api.call<CustomResponseRecord>('PUT', path, inputOf(form)))));
   const useReceipt = (): void =>
     task.run(async () => {
       await api.call('DELETE', path);
-      dialog.set(undefined);
-      say('This endpoint answers with the receipt');
+      end('the receipt');
     });
 
-  if (current === undefined) return h(Modal, { title: 'Response' }, failed ?? 'Reading what this endpoint answers …');
+  if (current === undefined) return h(Modal, { title: TITLE }, failed ?? 'Reading what this endpoint answers …');
   const isOff = settings.customResponses === 'off';
   const { error, busy } = task;
   return h(
     Modal,
     {
-      title: 'Response',
-      unsaved: isOff || sameForm(form, current) ? undefined : 'What you changed is not saved.',
+      title: TITLE,
+      unsaved: isOff || sameForm(form, formOfCurrent(current)) ? undefined : 'What you changed is not saved.',
       ...(!isOff && { onSubmit: save }),
       actions: [
-        current !== null && el('button', { type: 'button', disabled: busy, onClick: useReceipt }, 'Use the receipt'),
         !isOff && el('button', { type: 'submit', class: 'primary', disabled: busy }, 'Save'),
+        current !== null && el('button', { type: 'button', disabled: busy, onClick: useReceipt }, 'Use the receipt'),
       ],
     },
     el('p', { class: 'answered-now' }, 'Now: ', currentInWords(current), '.'),
@@ -81,14 +75,28 @@ export function ResponseEditor({ endpointId }: { endpointId: string }): Componen
     el(
       'p',
       { class: 'hint' },
-      'The response is sent after the capture is kept. Refusals stay Hookbay’s own, and so does Slack’s challenge: ' +
-        'only the receipt answers that.',
+      'Senders get it once their request is kept. Where a request is not kept, because the endpoint has expired, the ' +
+        'body is too large or the daily cap is reached, they get Hookbay’s own error. Slack checks a new URL by a ' +
+        'challenge, which only the receipt answers: use the receipt until Slack has accepted the URL.',
     ),
   );
 }
 
-function sameForm(form: ResponseForm, current: Current): boolean {
-  return JSON.stringify(form) === JSON.stringify(current === null ? EMPTY_FORM : formOf(current));
+const TITLE = 'Custom response';
+
+function responsePath(endpointId: string): string {
+  return `/api/endpoints/${endpointId}/response`;
+}
+
+/** Asks for a response where there is one: browsers report each 404 as an error. */
+async function readResponse(api: Api, endpointId: string): Promise<Current> {
+  const { body: endpoint } = await api.get<EndpointRecord>(`/api/endpoints/${endpointId}`);
+  if (endpoint.custom_response !== true) return null;
+  return (await api.get<CustomResponseRecord>(responsePath(endpointId))).body;
+}
+
+function formOfCurrent(current: Current): ResponseForm {
+  return current === null ? EMPTY_FORM : formOf(current);
 }
 
 function currentInWords(current: Current): string {

@@ -3,7 +3,9 @@ import { useEffect, useState } from 'preact/hooks';
 import { formatCount } from '../../content/size.ts';
 import { formatTime, type Zone } from '../../content/time.ts';
 import { el } from '../../el.ts';
-import { MINUTE_MS, type Activity } from '../../model/activity.ts';
+import { createActivities, MINUTE_MS, type Activities, type Activity } from '../../state/activity.ts';
+import type { Api } from '../../state/api.ts';
+import type { Feed } from '../../state/feed.ts';
 import type { Open } from '../../state/opening.ts';
 import { useInspector, useStore } from '../context.ts';
 
@@ -11,9 +13,19 @@ const REFRESH_MS = 15_000;
 const WIDTH = 3;
 const HEIGHT = 24;
 
+const known = new WeakMap<Feed, Activities>();
+
+/** The same ones each time that the picture is shown. */
+function activitiesOf(api: Api, feed: Feed): Activities {
+  const activities = known.get(feed) ?? createActivities(api, feed);
+  known.set(feed, activities);
+  return activities;
+}
+
 /** Captures over the last hour. A bar filters by its minute. */
-export function ActivityPicture({ open: { activities } }: { open: Open }): ComponentChild {
-  const { address, go, preferences } = useInspector();
+export function ActivityPicture({ open: { feed } }: { open: Open }): ComponentChild {
+  const { api, address, go, preferences } = useInspector();
+  const activities = activitiesOf(api, feed);
   const activity = useStore(activities.state);
   const zone = useStore(preferences.zone);
   const since = useStore(address, ({ filter }) => filter.since);

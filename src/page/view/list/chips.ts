@@ -23,7 +23,6 @@ export function Chips({ filter, change }: { filter: Filter; change: (part: Parti
     ...(since === '' ? [] : [{ text: `from ${formatDateTime(since, zone)}`, without: { since: '' } }]),
     ...(until === '' ? [] : [{ text: `before ${formatDateTime(until, zone)}`, without: { until: '' } }]),
   ];
-  if (chips.length === 0) return null;
   return el(
     'ul',
     { class: 'chips', 'aria-label': 'Filters' },

@@ -1,62 +1,53 @@
-import { h, type ComponentChild } from 'preact';
+import type { ComponentChild } from 'preact';
 import { visibleText } from '../../content/visible.ts';
 import { el } from '../../el.ts';
 import type { Book } from '../../model/book.ts';
 import type { Filter } from '../../model/filter.ts';
-import { Menu } from './menu.ts';
+
+/* What the menus beside the filter's field show when they are opened. */
 
 const USUAL_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /** How many content types there are to choose from. */
 const MAX_TYPES = 20;
 
-interface Choosing {
+export interface Choosing {
   book: Book;
   filter: Filter;
   change: (change: Partial<Filter>) => void;
 }
 
-export function MethodMenu({ book, filter: { methods }, change }: Choosing): ComponentChild {
+export function MethodChoices({ book, filter: { methods }, change }: Choosing): ComponentChild {
   const choose = (method: string, on: boolean): void =>
     change({ methods: on ? [...methods, method] : methods.filter((other) => other !== method) });
-  return h(Menu, {
-    label: methods.length === 0 ? 'Method' : methods.join(', '),
-    isSet: methods.length > 0,
-    children: () =>
-      [...new Set([...USUAL_METHODS, ...methods, ...book.entries.map(({ method }) => method)])].map((method) =>
-        el(
-          'label',
-          { class: 'choice', key: method },
-          el('input', {
-            type: 'checkbox',
-            checked: methods.includes(method),
-            onChange: ({ currentTarget }) => choose(method, currentTarget.checked),
-          }),
-          el('span', { class: 'method', 'data-method': method }, method),
-        ),
-      ),
-  });
+  return [...new Set([...USUAL_METHODS, ...methods, ...book.entries.map(({ method }) => method)])].map((method) =>
+    el(
+      'label',
+      { class: 'choice', key: method },
+      el('input', {
+        type: 'checkbox',
+        checked: methods.includes(method),
+        onChange: ({ currentTarget }) => choose(method, currentTarget.checked),
+      }),
+      el('span', { class: 'method', 'data-method': method }, method),
+    ),
+  );
 }
 
-export function TypeMenu({ book, filter: { type }, change }: Choosing): ComponentChild {
-  return h(Menu, {
-    label: type === '' ? 'Content type' : visibleText(type),
-    isSet: type !== '',
-    children: () =>
-      ['', ...typesOf(book, type)].map((choice) =>
-        el(
-          'label',
-          { class: 'choice', key: choice },
-          el('input', {
-            type: 'radio',
-            name: 'type',
-            checked: choice === type,
-            onChange: () => change({ type: choice }),
-          }),
-          choice === '' ? 'any' : visibleText(choice),
-        ),
-      ),
-  });
+export function TypeChoices({ book, filter: { type }, change }: Choosing): ComponentChild {
+  return ['', ...typesOf(book, type)].map((choice) =>
+    el(
+      'label',
+      { class: 'choice', key: choice },
+      el('input', {
+        type: 'radio',
+        name: 'type',
+        checked: choice === type,
+        onChange: () => change({ type: choice }),
+      }),
+      choice === '' ? 'any' : visibleText(choice),
+    ),
+  );
 }
 
 /** What loaded entries have, without parameters. */

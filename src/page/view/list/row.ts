@@ -1,10 +1,10 @@
 import { h, type ComponentChild } from 'preact';
-import { dayKey, formatDateTime, formatTime, relativeTime, type Zone } from '../../content/time.ts';
+import { eventName, recognise } from '../../content/provider.ts';
 import { formatSize } from '../../content/size.ts';
+import { dayKey, formatDateTime, formatTime, relativeTime, type Zone } from '../../content/time.ts';
 import { el } from '../../el.ts';
 import { pathBehindKey, type Entry } from '../../model/entry.ts';
 import { Visible } from '../visible.ts';
-import { summaryOf } from './summary.ts';
 
 interface RowProps {
   entry: Entry;
@@ -65,4 +65,22 @@ export function rowId(id: string): string {
 
 function ageOf({ created_at }: Entry, zone: Zone): string {
   return `${formatDateTime(created_at, zone)}, ${relativeTime(created_at, Date.now())}`;
+}
+
+/** What a row says of a delivery. */
+export interface Summary {
+  provider: string | undefined;
+  event: string | undefined;
+}
+
+const summaries = new WeakMap<Entry, Summary>();
+
+/** Rows are drawn again and again, and entries never change. */
+export function summaryOf(entry: Entry): Summary {
+  const known = summaries.get(entry);
+  if (known !== undefined) return known;
+  const delivery = recognise(entry);
+  const summary = { provider: delivery?.name, event: delivery === undefined ? eventName(entry) : delivery.event };
+  summaries.set(entry, summary);
+  return summary;
 }

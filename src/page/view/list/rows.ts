@@ -1,14 +1,13 @@
 import { h, type ComponentChild } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { dayKey } from '../../content/time.ts';
 import { formatCount } from '../../content/size.ts';
+import { dayKey } from '../../content/time.ts';
 import { el } from '../../el.ts';
 import type { Entry } from '../../model/entry.ts';
-import { move, openRow } from '../../state/cursor.ts';
 import type { Inspector } from '../../state/inspector.ts';
+import { move, openRow } from '../../state/list-actions.ts';
 import type { Open } from '../../state/opening.ts';
 import { useInspector, useStore } from '../context.ts';
-import { Older } from './older.ts';
 import { Row, rowId } from './row.ts';
 import { placeOf, useViewport, type Viewport } from './viewport.ts';
 
@@ -135,4 +134,26 @@ function focusDetail(): boolean {
   const target = pane?.querySelector<HTMLElement>('[role=tab][aria-selected=true]') ?? pane?.querySelector('button');
   target?.focus();
   return target !== undefined && target !== null;
+}
+
+/** What is below the last row. */
+export function Older({ open: { feed }, filtered }: { open: Open; filtered: boolean }): ComponentChild {
+  const older = useStore(feed.state, (now) => now.older);
+  return el('p', { class: 'older' }, inWords());
+
+  function inWords(): ComponentChild {
+    switch (older) {
+      case 'loading':
+        return 'Loading older …';
+      case 'none':
+        return filtered ? null : 'No older requests';
+      case 'full':
+        return [
+          `${formatCount(feed.book.entries.length)} requests are as many as the page keeps. `,
+          'For older ones filter by text or time, and search all.',
+        ];
+      case 'more':
+        return el('button', { class: 'quiet', onClick: () => void feed.loadOlder() }, 'Load older');
+    }
+  }
 }

@@ -7,7 +7,6 @@ import { useInspector, useStore } from '../context.ts';
 export function SelectionBar(): ComponentChild {
   const { selection, dialog, go, access } = useInspector();
   const ids = useStore(selection.ids);
-  if (ids.size === 0) return null;
   return el(
     'div',
     { class: 'selection-bar', role: 'group', 'aria-label': 'Selected requests' },
@@ -16,6 +15,7 @@ export function SelectionBar(): ComponentChild {
     access === 'owner' &&
       el('button', { onClick: () => dialog.set({ name: 'delete-entries', ids: [...ids] }) }, 'Delete'),
     el('button', { class: 'quiet', onClick: () => selection.clear() }, 'Clear'),
+    el('span', { class: 'hint' }, 'Shift + click selects up to there, Ctrl + click one more'),
   );
 }
 

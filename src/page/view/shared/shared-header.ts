@@ -32,7 +32,7 @@ export function SharedHeader({ scope, feed }: SharedHeaderProps): ComponentChild
       ),
       el(
         'button',
-        { type: 'button', class: 'quiet', 'aria-label': 'Keyboard', onClick: () => dialog.set({ name: 'help' }) },
+        { type: 'button', class: 'quiet', 'aria-label': 'Keyboard help', onClick: () => dialog.set({ name: 'help' }) },
         '?',
       ),
     ),

@@ -1,11 +1,9 @@
 import { h, type ComponentChild } from 'preact';
 import { el } from '../../el.ts';
 import { useInspector, useStore } from '../context.ts';
-import { EntryPane } from '../detail/entry-pane.ts';
-import { Dialogs } from '../dialogs/dialogs.ts';
+import { Dialogs, Notices } from '../dialogs/dialogs.ts';
 import { useKeys } from '../keys.ts';
-import { ListPane } from '../list/list-pane.ts';
-import { Notices } from '../notices.ts';
+import { Panes } from '../panes.ts';
 import { SharedEnd } from './shared-end.ts';
 import { SharedHeader } from './shared-header.ts';
 
@@ -23,12 +21,7 @@ export function SharedPage(): ComponentChild {
     'div',
     { class: 'page', 'data-detail': request === undefined ? undefined : 'open' },
     h(SharedHeader, { scope, feed: opened?.feed }),
-    el(
-      'main',
-      { class: 'panes', 'data-only-detail': scope.request_id === null ? undefined : 'true' },
-      opened !== undefined && h(ListPane, { open: opened, key: opened.feed.endpointId }),
-      h(EntryPane, null),
-    ),
+    h(Panes, { open: opened }),
     h(Dialogs, null),
     h(Notices, null),
   );

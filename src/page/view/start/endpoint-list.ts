@@ -1,4 +1,4 @@
-import type { ComponentChild, ComponentChildren } from 'preact';
+import { h, type ComponentChild, type ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { formatCount } from '../../content/size.ts';
 import { el } from '../../el.ts';
@@ -15,7 +15,7 @@ const SHOWN = 100;
 
 /** The user's endpoints; arrows and Enter choose one, or a press. */
 export function EndpointList({ popup }: { popup: Popup }): ComponentChild {
-  const { endpoints, address, go, dialog } = useInspector();
+  const { endpoints, address, go } = useInspector();
   const { list, total, unlisted } = useStore(endpoints.state);
   const current = useStore(address, (now) => now.endpoint);
   const [text, setText] = useState('');
@@ -79,19 +79,17 @@ export function EndpointList({ popup }: { popup: Popup }): ComponentChild {
     ),
     shown.length === 0 && el('p', { class: 'hint' }, 'No endpoint has this in its name'),
     rest > 0 && el('p', { class: 'hint' }, `${formatCount(rest)} more: type a part of the name`),
-    el(
-      'button',
-      {
-        type: 'button',
-        class: 'quiet',
-        onClick() {
-          popup.close();
-          dialog.set({ name: 'create' });
-        },
-      },
-      'New endpoint …',
-    ),
+    h(NewEndpointButton, { popup }),
   );
+}
+
+function NewEndpointButton({ popup }: { popup: Popup }): ComponentChild {
+  const { dialog } = useInspector();
+  const open = (): void => {
+    popup.close();
+    dialog.set({ name: 'create' });
+  };
+  return el('button', { type: 'button', class: 'quiet', onClick: open }, 'New endpoint …');
 }
 
 function describe(endpoint: Endpoint, now: number): ComponentChildren {

@@ -50,7 +50,7 @@ function UrlField({ url }: { url: string }): ComponentChild {
   const input = useRef<HTMLTextAreaElement>(null);
   // Selected, so that it can be copied at once; but the focus stays where somebody types or chooses.
   useLayoutEffect(() => {
-    const isBusy = document.querySelector('dialog[open], .popup, :is(input, textarea):focus') !== null;
+    const isBusy = document.querySelector('dialog[open], .header [aria-expanded=true], :is(input, textarea):focus') !== null;
     // Selecting gives the focus too.
     if (!isBusy) input.current?.select();
   }, []);

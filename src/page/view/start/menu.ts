@@ -3,7 +3,7 @@ import { otherZoneInWords } from '../../content/time.ts';
 import { el } from '../../el.ts';
 import type { Dialog } from '../../state/inspector.ts';
 import { useInspector, useStore } from '../context.ts';
-import { useOpenEndpoint, usePopup, type Popup } from './hooks.ts';
+import { useOpenEndpoint, type Popup } from './hooks.ts';
 
 interface Item {
   name: string;
@@ -12,31 +12,9 @@ interface Item {
   act: () => void;
 }
 
-/** What is needed now and then. */
-export function Menu(): ComponentChild {
-  const popup = usePopup();
+/** What the menu of the header offers. */
+export function MenuItems({ popup }: { popup: Popup }): ComponentChild {
   const groups = useItems();
-  const { isOpen } = popup;
-  return el(
-    'div',
-    { class: 'menu', ...popup.frame },
-    el(
-      'button',
-      {
-        type: 'button',
-        class: 'menu-button',
-        'aria-label': 'Menu',
-        'aria-haspopup': 'menu',
-        'aria-expanded': isOpen ? 'true' : 'false',
-        onClick: popup.toggle,
-      },
-      '⋯',
-    ),
-    isOpen && items(groups, popup),
-  );
-}
-
-function items(groups: Item[][], popup: Popup): ComponentChild {
   const choose = ({ act }: Item): void => {
     // First, so that a dialog gives the focus back to the button.
     popup.close();
@@ -70,7 +48,7 @@ function useItems(): Item[][] {
     { name: 'Custom response …', act: opens({ name: 'response', endpointId }) },
     { name: 'Share links …', act: opens({ name: 'shares', endpointId }) },
     { name: 'Export …', act: opens({ name: 'export', endpointId }) },
-    { name: 'Delete this endpoint …', act: opens({ name: 'delete-endpoint', endpointId }) },
+    { name: 'Delete endpoint …', act: opens({ name: 'delete-endpoint', endpointId }) },
   ];
   return [
     [{ name: 'New endpoint …', act: opens({ name: 'create' }) }],

@@ -1,6 +1,6 @@
 import { h, type ComponentChild } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { formFields } from '../../../content/form.ts';
+import { formFields } from '../../../content/fields.ts';
 import { isJson } from '../../../content/json.ts';
 import { PairsTable } from '../pairs-table.ts';
 import { JsonView } from './json-view.ts';

@@ -1,15 +1,27 @@
 import { h, type ComponentChild } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { useInspector, useStore } from '../context.ts';
-import { lazy } from '../lazy.ts';
+import { el } from '../el.ts';
+import type { Open } from '../state/opening.ts';
+import { lazy, useInspector, useStore } from './context.ts';
+import { ListPane } from './list/list-pane.ts';
 
 /* The list is there before the code that shows an entry, which comes while people look at the list. */
-const loadDetail = async () => (await import('./detail-pane.ts')).DetailPane;
+const loadDetail = async () => (await import('./detail/detail-pane.ts')).DetailPane;
 const DetailPane = lazy(loadDetail);
-const ComparePane = lazy(async () => (await import('./compare.ts')).ComparePane);
+const ComparePane = lazy(async () => (await import('./detail/compare.ts')).ComparePane);
+
+/** The list, where one is open, and beside it the entry that is open. */
+export function Panes({ open }: { open: Open | undefined }): ComponentChild {
+  return el(
+    'main',
+    { class: 'panes', 'data-only-detail': open === undefined ? 'true' : undefined },
+    open !== undefined && h(ListPane, { open, key: open.feed.endpointId }),
+    h(EntryPane, null),
+  );
+}
 
 /** The entry that is open, or what it differs in from another one. */
-export function EntryPane(): ComponentChild {
+function EntryPane(): ComponentChild {
   const { address } = useInspector();
   const { request, compare } = useStore(address);
   useEffect(() => {
