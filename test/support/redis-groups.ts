@@ -191,7 +191,7 @@ function startMembers(context: Context, count: number, settings: Settings, from 
 
 async function startMember(context: Context, name: string, more: Settings): Promise<Member> {
   const { password } = context;
-  const [port, bus, tls] = (await Promise.all([freePort(), freePort(), freePort()])) as [number, number, number];
+  const [port, bus, tls] = await Promise.all([freePort(), freePort(), freePort()]);
   const ports = { port, bus, tls };
   const settings = [
     `port ${port}`,
