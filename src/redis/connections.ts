@@ -2,7 +2,7 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { RedisConfig } from '../config.ts';
 import { withDeadline } from '../deadline.ts';
 import { describeError, type Log } from '../log.ts';
-import { tlsOptions } from './node-options.ts';
+import { MasterConnector, TlsConnector } from './connectors.ts';
 import { slotConnector } from './slot-connector.ts';
 import { slotOf } from './slots.ts';
 
@@ -65,17 +65,24 @@ export function openRedis(config: RedisConfig, role: RedisRole, log: Log, tag?: 
           replyMapping: 'legacy',
         });
   // A server that is no master of a slot any more ends the subscriptions to its channels, and leaves the connection open.
-  if (isSlotBound(redis)) redis.on('moved', () => redis.disconnect(true));
+  if (config.cluster.length > 0 && tag !== undefined) {
+    slotBound.add(redis);
+    redis.on('moved', () => redis.disconnect(true));
+  }
   logOutages(redis, role, config, log);
   return redis;
 }
+
+type ConnectorConstructor = NonNullable<RedisOptions['Connector']>;
+
+const OVER_TLS = { tls: {}, Connector: TlsConnector as ConnectorConstructor };
 
 /** Where a connection leads, asked each time that it connects. */
 function addressOf(config: RedisConfig, tag: string | undefined): RedisOptions {
   const { host, port, db, sentinel } = config;
   if (tag !== undefined && config.cluster.length > 0)
-    return { ...tlsOptions(config), Connector: slotConnector(config, slotOf(tag)) };
-  if (sentinel === undefined) return { host, port, db, ...tlsOptions(config) };
+    return { ...(config.tls && { tls: {} }), Connector: slotConnector(config, slotOf(tag)) };
+  if (sentinel === undefined) return { host, port, db, ...(config.tls && OVER_TLS) };
   return {
     ...(config.tls && { tls: {}, enableTLSForSentinelMode: true }),
     ...(sentinel.tls && { sentinelTLS: {} }),
@@ -84,6 +91,7 @@ function addressOf(config: RedisConfig, tag: string | undefined): RedisOptions {
     sentinels: sentinel.servers.map((server) => ({ ...server })),
     name: sentinel.name,
     sentinelCommandTimeout: 1_000,
+    Connector: MasterConnector as ConnectorConstructor,
     db,
   };
 }
@@ -104,10 +112,13 @@ function openCluster(config: RedisConfig, role: RedisRole, redisOptions: RedisOp
     slotsRefreshInterval: 5_000,
     // The names that the nodes announce, which their certificates have.
     dnsLookup: (name, done) => done(null, name),
-    redisOptions: { ...nodeOptions, ...(config.tls && { tls: {} }), replyMapping: 'legacy' },
+    redisOptions: { ...nodeOptions, ...(config.tls && OVER_TLS), replyMapping: 'legacy' },
   });
   // A command to a node that is only just connecting would fail.
   cluster.on('+node', (node: Redis) => void (node.status === 'wait' && node.connect().catch(() => {})));
+  cluster.on('node error', (error: Error) => {
+    if (cluster.status !== 'ready' && error.message !== 'Connection is closed.') cluster.emit('error', error);
+  });
   return cluster as unknown as Redis;
 }
 
@@ -116,9 +127,11 @@ export function mastersOf(redis: Redis): Redis[] {
   return redis.isCluster ? (redis as unknown as Cluster).nodes('master') : [redis];
 }
 
+const slotBound = new WeakSet<Redis>();
+
 /** Whether a connection is to the master of one slot of a Redis Cluster. */
 export function isSlotBound(redis: Redis): boolean {
-  return redis.options.Connector !== undefined;
+  return slotBound.has(redis);
 }
 
 function isPatient(role: RedisRole): boolean {
@@ -134,6 +147,8 @@ function logOutages(redis: Redis, role: RedisRole, config: RedisConfig, log: Log
   const down = disconnected.get(config) ?? new Set();
   disconnected.set(config, down);
   redis.on('error', (error: Error) => {
+    // Of a Redis Cluster: it does not say why, and the errors of its nodes do.
+    if ('lastNodeError' in error) return;
     if (down.size === 0) log.warn({ redis: role, error: describeError(error) }, 'Redis is not reachable; reconnecting');
     down.add(redis);
   });

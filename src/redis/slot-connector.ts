@@ -1,14 +1,9 @@
-import { createConnection } from 'node:net';
-import { connect as connectTls } from 'node:tls';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { AbstractConnector, Redis } from 'ioredis';
+import { Redis, type RedisOptions } from 'ioredis';
 import type { RedisConfig } from '../config.ts';
 import type { ServerAddress } from '../environment.ts';
-import { tlsOptions } from './node-options.ts';
+import { connectorTo, TlsConnector } from './connectors.ts';
 
-const DISCONNECT_MS = 2_000;
 const ASK_MS = 1_000;
-const RETRY_MS = 100;
 
 /** Slots from the first to the second belong to the nodes that follow, the master first: address, port, … */
 type SlotRange = [number, number, ...[string, number, ...unknown[]][]];
@@ -21,30 +16,7 @@ const seen = new WeakMap<RedisConfig, ServerAddress[]>();
  * one to a single Redis, with the same time-outs; after a failover it finds the next master when it connects again.
  */
 export function slotConnector(config: RedisConfig, slot: number) {
-  return class SlotConnector extends AbstractConnector {
-    constructor() {
-      super(DISCONNECT_MS);
-    }
-
-    /** ioredis gives a connection up when this fails, so it repeats until it is disconnected. */
-    async connect(emit: (type: string, error: Error) => void) {
-      this.connecting = true;
-      for (;;) {
-        try {
-          const { host, port } = await findMaster(config, slot);
-          if (!this.connecting) throw new Error('Connection is closed.');
-          const { tls } = tlsOptions({ tls: config.tls, host });
-          this.stream = tls ? connectTls({ host, port, ...tls }) : createConnection({ host, port });
-          this.stream.once('error', (error) => (this.firstError = error));
-          return this.stream;
-        } catch (error) {
-          if (!this.connecting) throw error;
-          emit('error', error as Error);
-          await sleep(RETRY_MS, undefined, { ref: false });
-        }
-      }
-    }
-  };
+  return connectorTo(() => findMaster(config, slot), config.tls);
 }
 
 /** Asks nodes in random order, because one that is cut off from the others may have an outdated answer. */
@@ -73,7 +45,7 @@ async function askForSlots(config: RedisConfig, { host, port }: ServerAddress): 
     port,
     ...(config.username !== undefined && { username: config.username }),
     ...(config.password !== undefined && { password: config.password }),
-    ...tlsOptions({ tls: config.tls, host }),
+    ...(config.tls && { tls: {}, Connector: TlsConnector as NonNullable<RedisOptions['Connector']> }),
     connectionName: 'hookbay-slots',
     connectTimeout: ASK_MS,
     commandTimeout: ASK_MS,

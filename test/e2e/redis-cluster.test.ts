@@ -82,7 +82,7 @@ test('each shard has a master, and its captures are stored once', async () => {
     expect(outcomes.filter(({ kind }) => kind === 'refused')).toEqual([]);
     await expectBalanced(environment.db, endpointId, outcomes);
   }
-  expect(new Set(tenants.map((_tenant, shard) => serversOf(shard)[0].port)).size).toBe(SHARDS);
+  expect(new Set(tenants.map((_tenant, shard) => serversOf(shard)[0].ports.port)).size).toBe(SHARDS);
   for (const [shard] of tenants.entries()) {
     const [{ admin }] = serversOf(shard);
     const prefix = shardPrefixes(environment.config.redis.prefix, SHARDS)[shard] as string;

@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { shards } from '../../src/commands/shards.ts';
 import { createLog } from '../../src/log.ts';
@@ -119,14 +121,14 @@ test.each(['api', 'worker'] as const)(
   async (role) => {
     const { redis, env, config } = environment;
     await recordShards([{ prefix: config.redis.prefix, redis }], 4);
-    const process = closing(
+    const started = closing(
       await startRole(role, { ...env, CAPTURE_QUEUE_SHARDS: '2' }, { untilReady: false }),
       async (open) => {
         await open.end();
       },
     );
     const reasons = async (): Promise<unknown> =>
-      ((await (await fetch(`http://127.0.0.1:${process.internalPort}/readyz`)).json()) as { reasons: string[] })
+      ((await (await fetch(`http://127.0.0.1:${started.internalPort}/readyz`)).json()) as { reasons: string[] })
         .reasons;
     await eventually(async () => JSON.stringify(await reasons()).includes('SHARDS'));
     expect(await reasons()).toEqual([
@@ -134,6 +136,14 @@ test.each(['api', 'worker'] as const)(
     ]);
   },
 );
+
+test('the role prints the number', async () => {
+  const { env } = environment;
+  const { stdout } = await promisify(execFile)(process.execPath, ['src/main.ts', 'shards'], {
+    env: { ...process.env, ...env },
+  });
+  expect(stdout).toBe('4\n');
+});
 
 test.each([['0'], ['65'], ['two'], ['2', '3']])('refuses %j', async (...args) => {
   await expect(change(...args)).rejects.toThrow('usage: shards [<number from 1 to 64>]');

@@ -135,6 +135,7 @@ export function environmentVariables(mysql: MysqlConfig, redis: RedisConfig): Re
     ...redisAddress(redis),
     REDIS_PASSWORD: redis.password ?? '',
     REDIS_PREFIX: redis.prefix,
+    REDIS_TLS: String(redis.tls),
     CAPTURE_QUEUE_SHARDS: String(redis.shards),
     REDIS_WAIT_REPLICAS: String(redis.waitReplicas),
     JWT_SECRET,

@@ -14,9 +14,15 @@ import { eventually } from './environment.ts';
 /** A failure of a node is noticed after this time. */
 const NODE_TIMEOUT_MS = 2_000;
 
+export interface Ports {
+  port: number;
+  bus: number;
+  tls: number;
+}
+
 /** One server of a group. */
 export interface Member {
-  port: number;
+  ports: Ports;
   process: ChildProcess;
   /** A connection of the test. */
   admin: Redis;
@@ -44,27 +50,48 @@ interface Context {
   password: string;
 }
 
-/** A Redis Cluster of masters, each with a replica if wanted, and a database. */
-export async function startCluster(dataDir: string, { replicas = false, masters = 3 } = {}): Promise<RedisGroup> {
+export interface ClusterSettings {
+  masters?: number;
+  /** Whether each master has a replica. */
+  replicas?: boolean;
+  /** A folder with `ca.pem`, `server.pem` and `server.key`: then the cluster speaks TLS. */
+  certificates?: string;
+}
+
+/** A Redis Cluster, and a database. */
+export async function startCluster(
+  dataDir: string,
+  { masters = 3, replicas = false, certificates }: ClusterSettings = {},
+): Promise<RedisGroup> {
   const context = await openContext(dataDir);
-  const settings = [
+  const settings = ({ bus, tls }: Ports): string[] => [
     'cluster-enabled yes',
+    `cluster-port ${bus}`,
     `cluster-node-timeout ${NODE_TIMEOUT_MS}`,
     'cluster-replica-validity-factor 0',
     'cluster-allow-replica-migration no',
+    ...(certificates === undefined ? [] : [`tls-port ${tls}`, 'tls-cluster yes', ...tlsSettings(certificates)]),
   ];
-  const members = await startMembers(context, replicas ? masters * 2 : masters, () => settings);
-  await joinCluster(members, masters);
-  const cluster = members.slice(0, masters).map(({ port }) => ({ host: HOST, port }));
-  return { ...(await finish(context, members)), redis: { ...redisConfig(context), cluster } };
+  const members = await startMembers(context, replicas ? masters * 2 : masters, settings);
+  const addresses = members.map(({ ports }) => (certificates === undefined ? ports.port : ports.tls));
+  await joinCluster(members, masters, addresses);
+  const cluster = addresses.slice(0, masters).map((port) => ({ host: HOST, port }));
+  const redis = { ...redisConfig(context), cluster, tls: certificates !== undefined };
+  return { ...(await finish(context, members)), redis };
 }
 
-async function joinCluster(members: Member[], masters: number): Promise<void> {
+function tlsSettings(folder: string): string[] {
+  const files = { 'ca-cert': 'ca.pem', cert: 'server.pem', key: 'server.key' };
+  const lines = Object.entries(files).map(([name, file]) => `tls-${name}-file ${JSON.stringify(join(folder, file))}`);
+  return ['tls-auth-clients no', ...lines];
+}
+
+async function joinCluster(members: Member[], masters: number, addresses: number[]): Promise<void> {
   const [first] = members as [Member];
-  for (const [i, { admin, port }] of members.entries()) {
+  for (const [i, { admin, ports }] of members.entries()) {
     const bounds = [i, i + 1].map((n) => Math.floor((n * 16_384) / masters));
     if (i < masters) await admin.cluster('ADDSLOTSRANGE', bounds[0] as number, (bounds[1] as number) - 1);
-    if (i > 0) await first.admin.cluster('MEET', HOST, port);
+    if (i > 0) await first.admin.cluster('MEET', HOST, addresses[i] as number, ports.bus);
   }
   await eventually(async () => {
     const views = await Promise.all(members.map(async ({ admin }) => (await admin.cluster('NODES')) as string));
@@ -89,12 +116,19 @@ export async function startSentinelGroup(
 ): Promise<SentinelGroup> {
   const context = await openContext(dataDir);
   const [master] = (await startMembers(context, 1, () => settings)) as [Member];
-  const followers = await startMembers(context, replicas, () => [...settings, `replicaof ${HOST} ${master.port}`], 1);
+  const followers = await startMembers(
+    context,
+    replicas,
+    () => [...settings, `replicaof ${HOST} ${master.ports.port}`],
+    1,
+  );
   await eventually(async () => {
     const links = await Promise.all(followers.map(({ admin }) => admin.info('replication')));
     return links.every((link) => link.includes('master_link_status:up'));
   });
-  const sentinels = await Promise.all(Array.from({ length: 3 }, (_, i) => startSentinel(context, i, master.port)));
+  const sentinels = await Promise.all(
+    Array.from({ length: 3 }, (_, i) => startSentinel(context, i, master.ports.port)),
+  );
   const members = [master, ...followers];
   const group = await finish(context, members);
   const addresses = sentinels.map(({ port }) => ({ host: HOST, port }));
@@ -149,13 +183,16 @@ async function finish(context: Context, members: Member[]): Promise<Pick<RedisGr
   };
 }
 
-function startMembers(context: Context, count: number, settings: () => string[], from = 0): Promise<Member[]> {
-  return Promise.all(Array.from({ length: count }, (_, i) => startMember(context, `redis-${from + i}`, settings())));
+type Settings = (ports: Ports) => string[];
+
+function startMembers(context: Context, count: number, settings: Settings, from = 0): Promise<Member[]> {
+  return Promise.all(Array.from({ length: count }, (_, i) => startMember(context, `redis-${from + i}`, settings)));
 }
 
-async function startMember(context: Context, name: string, more: string[]): Promise<Member> {
+async function startMember(context: Context, name: string, more: Settings): Promise<Member> {
   const { password } = context;
-  const port = await freePort();
+  const [port, bus, tls] = await Promise.all([freePort(), freePort(), freePort()]);
+  const ports = { port, bus, tls };
   const settings = [
     `port ${port}`,
     `requirepass ${password}`,
@@ -166,13 +203,13 @@ async function startMember(context: Context, name: string, more: string[]): Prom
     'maxmemory-policy noeviction',
     'save ""',
     'repl-diskless-sync-delay 0',
-    ...more,
+    ...more(ports),
   ];
   const child = await startServer(context, name, port, settings, false);
   const admin = new Redis({ host: HOST, port, password, retryStrategy: () => 50, maxRetriesPerRequest: null });
   admin.on('error', () => {});
   const member: Member = {
-    port,
+    ports,
     process: child,
     admin,
     kill: (signal) =>
