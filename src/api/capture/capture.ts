@@ -30,6 +30,9 @@ export interface CaptureOptions extends AnswerOptions {
   refuse: Refuse;
 }
 
+/** After this time an endpoint is looked up again, in case that the announcement of a change was lost. */
+const LOOK_AGAIN_MS = 1_000;
+
 interface Kept {
   endpoint: CachedTarget;
   receipt: Receipt;
@@ -69,12 +72,14 @@ export function capture(options: CaptureOptions): Middleware {
     const key = keyOf(target);
     const version = options.endpoints.version();
     let endpoint = options.endpoints.peek(key) ?? (await findTarget(options, key));
+    const foundAt = performance.now();
     const plan = planFor(options, endpoint);
     const holding = options.captureBodies.open({ userId: endpoint.userId, endpointId: endpoint.id });
     try {
       const body = await receiveBody(req, res, maxRequestSize(plan), holding);
       // While the body arrived, the endpoint may have been deleted, or its plan changed.
-      if (version !== options.endpoints.version()) endpoint = await findTarget(options, key);
+      const isOld = performance.now() - foundAt > LOOK_AGAIN_MS;
+      if (isOld || version !== options.endpoints.version()) endpoint = await findTarget(options, key);
       const { dailyRequests } = planFor(options, endpoint);
       const id = newTimeOrderedId();
       const captured = {
