@@ -81,7 +81,9 @@ describePage('the start', () => {
     const { token, api } = user('refused');
     const { id } = (await api.create()).body;
     const page = await tests.open({ token });
-    await urlField(page).waitFor();
+    // Otherwise the page learns of the delete itself, by what it still has to ask for.
+    await untilLive(page);
+    await page.waitForLoadState('networkidle');
     await api.removeEndpoint(id);
     await page.getByRole('button', { name: 'Send a test request' }).click();
     await expect.poll(() => page.getByRole('alert').allInnerTexts()).toContainEqual(expect.stringContaining('(404)'));
