@@ -67,7 +67,10 @@ async function planFailover(): Promise<void> {
 /** Cuts a replica off: it answers, and nothing that the master writes from now on reaches it. */
 async function cutOff(master: Member, replica: Member): Promise<void> {
   await replica.admin.config('SET', 'masterauth', 'wrong');
-  await master.admin.call('CLIENT', 'KILL', 'TYPE', 'replica');
+  await eventually(async () => {
+    await master.admin.call('CLIENT', 'KILL', 'TYPE', 'replica');
+    return (await replica.admin.info('replication')).includes('master_link_status:down');
+  });
 }
 
 /** Kills the master, and has the replica take over that was cut off. */

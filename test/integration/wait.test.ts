@@ -195,7 +195,9 @@ test('a client that closes its half, and may be gone, is answered at once', asyn
   await eventually(async () => (await waitsOf()) === 1);
   socket.end();
   await eventually(() => answer.startsWith('HTTP/1.1 204'));
-  expect(await rawExchange(apis[0]?.port ?? 0, `${head}Connection: close\r\n\r\n`.replace('timeout=55', 'timeout=0'))).toMatch(/ 204 /);
+  expect(
+    await rawExchange(apis[0]?.port ?? 0, `${head}Connection: close\r\n\r\n`.replace('timeout=55', 'timeout=0')),
+  ).toMatch(/ 204 /);
 });
 
 test('a process that stops answers its waits at once', async () => {
