@@ -63,7 +63,8 @@ export interface OldestEntry {
 
 /**
  * The next endpoints in key order that have entries, with the first key of each in the index: MIN would read all of
- * them, and without the hint the server looks for it among the entries of all endpoints.
+ * them, without the hint the server looks for it among the entries of all endpoints, and MySQL sorts them where the
+ * order does not name the whole key.
  */
 export async function listOldestEntries(db: Knex, afterEndpoint: Buffer, limit: number): Promise<OldestEntry[]> {
   const rows = await db('endpoints')
@@ -77,7 +78,7 @@ export async function listOldestEntries(db: Knex, afterEndpoint: Buffer, limit: 
       'endpoints.user_id as user',
       'users.plan as plan',
       db.raw(`(SELECT requests.id FROM requests FORCE INDEX (requests_endpoint_id)
-        WHERE requests.endpoint_id = endpoints.id ORDER BY requests.id LIMIT 1) AS oldest`),
+        WHERE requests.endpoint_id = endpoints.id ORDER BY requests.endpoint_id, requests.id LIMIT 1) AS oldest`),
     );
   return rows.map(({ user, ...row }) => ({ ...row, userId: userIdOf(user) }));
 }

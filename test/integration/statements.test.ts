@@ -103,6 +103,9 @@ test('a list by method, and its total, look for entries in an index alone', asyn
   for (const [sql, values] of statements) {
     const [plan] = await environment.db.pool.query(sql.replace(/\bSELECT\b/, 'EXPLAIN SELECT'), values);
     const searched = (plan as { key: string; Extra: string }[]).filter(({ key }) => key === 'requests_endpoint_id');
-    expect(searched.map(({ Extra }) => /\bUsing index\b(?! condition)/.test(Extra))).toEqual([true]);
+    // MySQL describes a plan as a tree.
+    const isTree = /Covering index [^"]*using requests_endpoint_id/.test(JSON.stringify(plan));
+    const usesIndex = searched.map(({ Extra }) => /\bUsing index\b(?! condition)/.test(Extra));
+    expect(isTree ? [true] : usesIndex).toEqual([true]);
   }
 });
