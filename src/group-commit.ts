@@ -38,8 +38,9 @@ interface Waiting<T, R> {
 
 /**
  * Group commit: an idle service flushes at once, a busy one amortises. Callers that send again once they are answered
- * would form two groups that wait for each other, each with a half of them; a short linger joins the groups. A failed flush also refuses all
- * waiting items: they would meet the same fault one time-out later, and their callers have deadlines.
+ * would form two groups that wait for each other, each with a half of them; a short linger joins the groups. A failed
+ * flush also refuses all waiting items: they would meet the same fault one time-out later, and their callers have
+ * deadlines.
  */
 export function createGroupCommit<T, R>(options: GroupCommitOptions<T, R>): GroupCommit<T, R> {
   const { maxItems, maxBytes, maxInFlight, maxBytesInFlight = Infinity, maxWaitMs = Infinity } = options;

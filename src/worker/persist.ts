@@ -108,7 +108,7 @@ const insertAll: Insert = async (connection, captures, counts) => {
   return { stored, refused: [] };
 };
 
-/** Inserts the rows that the database accepts; refused rows are isolated from the others. */
+/** For rows of which the database has refused one: inserts those that it accepts, and isolates the others. */
 async function insertAcceptable(
   connection: Connection,
   captures: readonly BatchedCapture[],
@@ -116,14 +116,6 @@ async function insertAcceptable(
   isRefused: IsRefused,
 ): Promise<Pick<Persisted, 'stored' | 'refused'>> {
   await connection.query('SAVEPOINT before_rows');
-  const numbered = numberCaptures(captures, counts);
-  try {
-    await insertRequests(connection, numbered);
-    return { stored: numbered, refused: [] };
-  } catch (error) {
-    if (!isRefused(error)) throw error;
-    await connection.query('ROLLBACK TO SAVEPOINT before_rows');
-  }
   const refused = await findRefused(connection, captures, counts, isRefused);
   const refusedIds = new Set(refused.map(({ capture }) => capture.id));
   // Numbered again, so that the sequence has no gaps in place of refused captures.

@@ -1,10 +1,10 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { percentile } from '../support/live/follower.ts';
 import { captureOne, client, mintToken, send, type Client } from '../support/client.ts';
 import { closing, eventually, openEnvironment, type Environment } from '../support/environment.ts';
 import { scrape } from '../support/exposition.ts';
 import { startRole, type RoleProcess } from '../support/processes.ts';
+import { percentile } from '../support/statistics.ts';
 
 let environment: Environment;
 let api: RoleProcess;

@@ -19,7 +19,7 @@ import { conditionLines, goalTable, tableOf } from './bench/report.ts';
 import { summarize, type Measurement } from './bench/results.ts';
 import { runPart } from './bench/run.ts';
 import { labelOf } from './bench/setting.ts';
-import { spreadOf } from './bench/statistics.ts';
+import { spreadOf } from '../support/statistics.ts';
 import { startGenerator } from './generator/generator.ts';
 import { openBare } from './subjects/bare.ts';
 import { openHookbay } from './subjects/hookbay.ts';

@@ -17,6 +17,7 @@ import { makeCapture } from '../support/captures.ts';
 import { openEnvironment } from '../support/environment.ts';
 import { startPrivateServers } from '../support/private-servers.ts';
 import { startRole } from '../support/processes.ts';
+import { percentile } from '../support/statistics.ts';
 
 const ROWS_AT_ONCE = 6_400;
 const INTERLEAVED = 100;
@@ -130,11 +131,7 @@ async function besideSearches(id: string): Promise<void> {
     ended = true;
     await Promise.all(loops);
     const of = (list: number[]): string =>
-      `p50 ${quantile(list, 0.5).toFixed(2)}, p99 ${quantile(list, 0.99).toFixed(2)} ms`;
+      `p50 ${percentile(list, 0.5).toFixed(2)}, p99 ${percentile(list, 0.99).toFixed(2)} ms`;
     say(`beside ${searching} endless searches: captures ${of(times.capture)}; lists ${of(times.list)}`);
   }
-}
-
-function quantile(values: number[], q: number): number {
-  return values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))] ?? 0;
 }

@@ -9,7 +9,7 @@ import { captureOne, client, mintToken } from '../support/client.ts';
 import { eventually } from '../support/environment.ts';
 import { openEvents } from '../support/event-source.ts';
 import { startFleet } from '../support/fleet.ts';
-import { percentile } from '../support/live/follower.ts';
+import { percentile } from '../support/statistics.ts';
 
 const PAUSE_MS = 150;
 

@@ -8,10 +8,10 @@
 import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { say, step } from '../../src/local/progress.ts';
-import { percentile } from '../support/live/follower.ts';
 import { install, type Cpu, type Installation } from './growth/installation.ts';
 import { CAPTURE, DELETE_ENDPOINT, OPERATIONS, PURGE, type Operation } from './growth/operations.ts';
 import { BODY_BYTES, readSoFar } from './growth/rows.ts';
+import { percentile } from '../support/statistics.ts';
 
 const FLAT = 1.3;
 const WARM_UP = 5;

@@ -13,10 +13,10 @@ import { say, step } from '../../src/local/progress.ts';
 import { client, mintToken, send } from '../support/client.ts';
 import { openEnvironment } from '../support/environment.ts';
 import { scrape } from '../support/exposition.ts';
-import { percentile } from '../support/live/follower.ts';
 import { startPrivateServers } from '../support/private-servers.ts';
 import { startRole } from '../support/processes.ts';
 import { sendSmallCaptures } from './small-captures.ts';
+import { percentile } from '../support/statistics.ts';
 
 /** Bursts are repeated for so long, so that enough small captures are beside them. */
 const BESIDE_MS = 4_000;

@@ -11,21 +11,21 @@ import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import autocannon from 'autocannon';
 import { say, step } from '../../src/local/progress.ts';
-import { percentile, startFollower, type Follower } from '../support/live/follower.ts';
+import { startFollower, type Follower } from '../support/live/follower.ts';
 import { client, mintToken } from '../support/client.ts';
 import { eventually } from '../support/environment.ts';
 import { scrape } from '../support/exposition.ts';
 import { startFleet, type Fleet } from '../support/fleet.ts';
 import { runTrial } from '../support/live/trial.ts';
 import { startRole } from '../support/processes.ts';
+import { cpuOf } from './bench/cpu.ts';
+import { percentile } from '../support/statistics.ts';
 
 const IDLE_SOCKETS = 5_000;
 const CONNECT_AT_ONCE = 100;
 const ROUNDS = 8;
 const CAPTURES_A_ROUND = 20_000;
 const IDLE_ROUNDS = 3;
-const CLOCK_TICKS_PER_SECOND = 100;
-
 /** In milliseconds. */
 interface Latency {
   p50: number;
@@ -127,14 +127,14 @@ async function unwatchedCaptures(fleet: Fleet): Promise<void> {
           worker.child.pid,
           fleet.servers.redis.process.pid,
           fleet.servers.mysql.process.pid,
-        ];
-        const start = pids.map(cpuSeconds);
+        ].map((pid) => pid ?? 0);
+        const start = cpuOf(pids);
         await sendMany(fleet.apis[0]?.url ?? '', id, CAPTURES_A_ROUND);
         await fleet.environment.drained();
-        const used = sum(pids.map((pid, i) => cpuSeconds(pid) - (start[i] ?? 0)));
+        const used = cpuOf(pids) - start;
         await worker.end();
         // The first round warms up.
-        if (round > 0) microseconds[live ? 'on' : 'off'].push((used * 1e6) / CAPTURES_A_ROUND);
+        if (round > 0) microseconds[live ? 'on' : 'off'].push(used / CAPTURES_A_ROUND);
       }
     },
   );
@@ -159,14 +159,6 @@ async function sendMany(url: string, endpointId: string, amount: number): Promis
 function residentBytes(pid: number | undefined): number {
   const kilobytes = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   return Number(kilobytes) * 1024;
-}
-
-/** User and system time of a process so far (proc(5), fields 14 and 15 of stat). */
-function cpuSeconds(pid: number | undefined): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_PER_SECOND;
 }
 
 function sum(numbers: number[]): number {

@@ -17,6 +17,7 @@ import { makeCapture } from '../support/captures.ts';
 import { eventually, openEnvironment } from '../support/environment.ts';
 import { startPrivateServers } from '../support/private-servers.ts';
 import { startRole } from '../support/processes.ts';
+import { percentile } from '../support/statistics.ts';
 
 const SMALL = 1_000;
 const ROWS_AT_ONCE = 6_400;
@@ -83,7 +84,7 @@ async function compare(name: string, read: (endpoint: Filled) => Promise<{ statu
       if (status !== 200) throw new Error(`${name}: ${status}`);
     }
   }
-  const [few, many] = times.map((list) => quantile(list, 0.5)) as [number, number];
+  const [few, many] = times.map((list) => percentile(list, 0.5)) as [number, number];
   say(
     `${name.padEnd(46)} ${few.toFixed(2)} ms with ${SMALL}, ${many.toFixed(2)} ms with ${entries}: ratio ${(many / few).toFixed(2)}`,
   );
@@ -105,7 +106,7 @@ async function measureDelete(): Promise<void> {
   for (const what of ['capture', 'list'] as const) {
     const [b, d] = [before[what], during[what]];
     say(
-      `${what.padEnd(8)} of another endpoint: p50 ${quantile(b, 0.5).toFixed(2)} → ${quantile(d, 0.5).toFixed(2)} ms, p99 ${quantile(b, 0.99).toFixed(2)} → ${quantile(d, 0.99).toFixed(2)} ms (${d.length} while the entries went)`,
+      `${what.padEnd(8)} of another endpoint: p50 ${percentile(b, 0.5).toFixed(2)} → ${percentile(d, 0.5).toFixed(2)} ms, p99 ${percentile(b, 0.99).toFixed(2)} → ${percentile(d, 0.99).toFixed(2)} ms (${d.length} while the entries went)`,
     );
   }
 }
@@ -124,8 +125,4 @@ async function timeOthers(
     times.list.push(performance.now() - start);
   }
   return times;
-}
-
-function quantile(values: number[], q: number): number {
-  return values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))] ?? 0;
 }

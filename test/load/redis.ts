@@ -16,7 +16,7 @@ import { startPrivateServers } from '../support/private-servers.ts';
 import { startRole } from '../support/processes.ts';
 import { startCluster, startSentinelGroup } from '../support/redis-groups.ts';
 import { cpuOf } from './bench/cpu.ts';
-import { spreadOf } from './bench/statistics.ts';
+import { spreadOf } from '../support/statistics.ts';
 import { startGenerator } from './generator/generator.ts';
 
 const USERS = 30;

@@ -6,6 +6,7 @@ import { say } from '../../src/local/progress.ts';
 import { closing } from '../support/environment.ts';
 import { describePage, usePage, type PageTests } from './support/page.ts';
 import { store } from './support/list.ts';
+import { percentile } from '../support/statistics.ts';
 
 const ENTRIES = 10_000;
 const PER_SECOND = 500;
@@ -39,11 +40,11 @@ describePage('the list under load', () => {
     await note(page);
     await sendFor(`${tests.url}/h/${endpoint}`);
     const noted = await page.evaluate(() => (globalThis as unknown as { noted: Noted }).noted);
-    const p50 = quantile(noted.shown, 0.5);
+    const p50 = percentile(noted.shown, 0.5);
     const longest = Math.max(0, ...noted.longTasks);
     say(
       [
-        `${noted.shown.length} rows seen, emit to row p50 ${p50.toFixed(0)} ms, p99 ${quantile(noted.shown, 0.99).toFixed(0)} ms`,
+        `${noted.shown.length} rows seen, emit to row p50 ${p50.toFixed(0)} ms, p99 ${percentile(noted.shown, 0.99).toFixed(0)} ms`,
         `${noted.longTasks.length} long tasks, the longest of ${longest.toFixed(0)} ms`,
         `${noted.frames / SECONDS} frames a second, at most ${noted.mostRows} rows in the document`,
       ].join('; '),
@@ -116,8 +117,4 @@ async function sendFor(url: string): Promise<void> {
   closing(sender, (child) => void child.kill());
   const [code] = await once(sender, 'exit');
   expect(code).toBe(0);
-}
-
-function quantile(values: number[], q: number): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(q * values.length)] ?? 0;
 }

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { connectClient } from '../support/live/clients.ts';
 import { send } from '../support/client.ts';
 import { describePage, usePage, type PageTests } from './support/page.ts';
+import { percentile } from '../support/statistics.ts';
 
 let tests: PageTests;
 usePage((opened) => {
@@ -84,9 +85,6 @@ async function watchStates(page: Page): Promise<() => Promise<string[]>> {
   });
   return () => page.evaluate(() => (globalThis as unknown as { said: string[] }).said);
 }
-
-const percentile = (values: number[], share: number): number =>
-  values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1] ?? Number.NaN;
 
 describePage('the live list', () => {
   test('8 a capture is a row within 300 ms of its event', async () => {

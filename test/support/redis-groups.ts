@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ChildProcess } from 'node:child_process';
 import { Redis } from 'ioredis';
@@ -8,6 +8,7 @@ import { freePort, HOST, readOrMakeSecrets, untilReady } from '../../src/local/p
 import { claimDataDir, stopProcess, type ProcessRegistry } from '../../src/local/processes.ts';
 import { findOrInstallPrograms } from '../../src/local/programs.ts';
 import { startMysql } from '../../src/local/mysql.ts';
+import { DURABLE_SETTINGS, pingRedis, privateRedisConfig, redisServer } from '../../src/local/redis.ts';
 import type { MysqlConfig } from '../../src/config.ts';
 import { eventually } from './environment.ts';
 
@@ -76,7 +77,7 @@ export async function startCluster(
   const addresses = members.map(({ ports }) => (certificates === undefined ? ports.port : ports.tls));
   await joinCluster(members, masters, addresses);
   const cluster = addresses.slice(0, masters).map((port) => ({ host: HOST, port }));
-  const redis = { ...redisConfig(context), cluster, tls: certificates !== undefined };
+  const redis = { ...privateRedisConfig(0, context.password), cluster, tls: certificates !== undefined };
   return { ...(await finish(context, members)), redis };
 }
 
@@ -136,7 +137,7 @@ export async function startSentinelGroup(
   return {
     ...group,
     sentinels: addresses,
-    redis: { ...redisConfig(context), sentinel },
+    redis: { ...privateRedisConfig(0, context.password), sentinel },
     async stop() {
       await Promise.all(sentinels.map(({ process }) => stopProcess(process.pid ?? 0)));
       await group.stop();
@@ -148,22 +149,6 @@ async function openContext(dataDir: string): Promise<Context> {
   const programs = await findOrInstallPrograms();
   const registry = await claimDataDir(dataDir);
   return { dataDir, registry, program: programs.redis, password: readOrMakeSecrets(dataDir).redisPassword };
-}
-
-function redisConfig({ password }: Context): RedisConfig {
-  return {
-    host: HOST,
-    port: 0,
-    username: undefined,
-    password,
-    db: 0,
-    tls: false,
-    prefix: 'hookbay',
-    cluster: [],
-    sentinel: undefined,
-    shards: 1,
-    waitReplicas: 0,
-  };
 }
 
 async function finish(context: Context, members: Member[]): Promise<Pick<RedisGroup, 'mysql' | 'members' | 'stop'>> {
@@ -197,11 +182,7 @@ async function startMember(context: Context, name: string, more: Settings): Prom
     `port ${port}`,
     `requirepass ${password}`,
     `masterauth ${password}`,
-    'appendonly yes',
-    'appendfsync always',
-    'no-appendfsync-on-rewrite no',
-    'maxmemory-policy noeviction',
-    'save ""',
+    ...DURABLE_SETTINGS,
     'repl-diskless-sync-delay 0',
     ...more(ports),
   ];
@@ -246,33 +227,14 @@ async function startServer(
 ): Promise<ChildProcess> {
   const folder = join(dataDir, name);
   const configFile = join(folder, 'server.conf');
-  const alias = join(folder, 'redis-server');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (settings !== undefined) {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    // Debian's redis-tools has the server under another name; started by a server's name, it is one.
-    rmSync(alias, { force: true });
-    symlinkSync(program, alias);
     const all = [`bind ${HOST}`, `dir ${JSON.stringify(folder)}`, ...settings];
     writeFileSync(configFile, `${all.join('\n')}\n`, { mode: 0o600 });
   }
   const logFile = join(dataDir, `${name}.log`);
-  const child = registry.start(name, alias, [configFile, ...(isSentinel ? ['--sentinel'] : [])], { logFile });
-  await untilReady(child, logFile, async () => {
-    const redis = new Redis({
-      host: HOST,
-      port,
-      lazyConnect: true,
-      retryStrategy: () => null,
-      maxRetriesPerRequest: 0,
-      ...(!isSentinel && { password }),
-    });
-    redis.on('error', () => {});
-    try {
-      await redis.connect();
-      await redis.ping();
-    } finally {
-      redis.disconnect();
-    }
-  });
+  const args = [configFile, ...(isSentinel ? ['--sentinel'] : [])];
+  const child = registry.start(name, redisServer(program, folder), args, { logFile });
+  await untilReady(child, logFile, () => pingRedis(port, isSentinel ? undefined : password));
   return child;
 }

@@ -10,7 +10,7 @@ import { number } from '../load/bench/report.ts';
 import { summarize, type Measurement } from '../load/bench/results.ts';
 import { inTurn } from '../load/bench/run.ts';
 import { shapeOf, USUAL } from '../load/bench/setting.ts';
-import { quantile, spreadOf } from '../load/bench/statistics.ts';
+import { quantile, spreadOf } from '../support/statistics.ts';
 import { statusOf } from '../load/generator/connection.ts';
 import { createMessage, jsonBody } from '../load/generator/message.ts';
 import { closedLoop, openLoop } from '../load/generator/pace.ts';

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { spreadOf } from './statistics.ts';
+import { spreadOf } from '../../support/statistics.ts';
 
 const APPENDS = 100;
 const APPEND_BYTES = 4_096;

@@ -3,7 +3,7 @@ import type { Conditions } from './conditions.ts';
 import { isMet, type Goal } from './goals.ts';
 import type { Summary } from './results.ts';
 import { shapeOf } from './setting.ts';
-import { spreadOf, type Spread } from './statistics.ts';
+import { spreadOf, type Spread } from '../../support/statistics.ts';
 
 const RATES = ['receipts/s', 'stored/s', 'p50 ms', 'p99 ms'];
 const COSTS = ['API µs', 'worker', 'Redis', 'database', 'all µs', 'batch', 'reads', 'statements', 'generator'];

@@ -1,7 +1,7 @@
 import { LABELS } from '../subjects/subject.ts';
 import type { Figures } from './measure.ts';
 import { shapeOf, type Setting } from './setting.ts';
-import { spreadOf, type Spread } from './statistics.ts';
+import { spreadOf, type Spread } from '../../support/statistics.ts';
 
 export interface Measurement extends Setting, Figures {
   round: number;

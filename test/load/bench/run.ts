@@ -9,7 +9,7 @@ import { HEAT_SECONDS, settingsOf } from './plan.ts';
 import { number } from './report.ts';
 import type { Measurement } from './results.ts';
 import { labelOf, USUAL, type Part, type Setting } from './setting.ts';
-import { spreadOf } from './statistics.ts';
+import { spreadOf } from '../../support/statistics.ts';
 
 export interface RunOptions {
   options: Options;

@@ -1,4 +1,4 @@
-import { quantile } from '../bench/statistics.ts';
+import { quantile } from '../../support/statistics.ts';
 import { openConnection, type Connection } from './connection.ts';
 import { createMessage, jsonBody, type Message } from './message.ts';
 import { closedLoop, openLoop, type Extent, type Pace } from './pace.ts';

@@ -71,9 +71,3 @@ export function startFollower(url: string, token: string, endpointIds: readonly 
 
   return follower;
 }
-
-/** The value below which the given share of the values is. */
-export function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
-}

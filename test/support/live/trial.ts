@@ -1,9 +1,10 @@
 import { bytesToId, idToBytes } from '../../../src/domain/ids.ts';
 import { startLoad } from '../accounting.ts';
-import { percentile, startFollower, type Follower } from './follower.ts';
+import { startFollower, type Follower } from './follower.ts';
 import { client, mintToken } from '../client.ts';
 import { eventually } from '../environment.ts';
 import type { Fleet } from '../fleet.ts';
+import { percentile } from '../statistics.ts';
 
 export interface TrialOptions {
   sockets: number;

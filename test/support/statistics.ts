@@ -19,3 +19,11 @@ export function spreadOf(values: readonly number[]): Spread {
 export function quantile(sorted: ArrayLike<number>, q: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * q) - 1)] ?? Number.NaN;
 }
+
+/** The same of values in any order. */
+export function percentile(values: readonly number[], q: number): number {
+  return quantile(
+    values.toSorted((a, b) => a - b),
+    q,
+  );
+}
