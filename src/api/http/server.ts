@@ -3,6 +3,7 @@ import { createServer, STATUS_CODES, type IncomingMessage, type Server, type Ser
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type Koa from 'koa';
+import { createRoster } from '../../roster.ts';
 import { CAPTURE_HEADERS } from './capture-headers.ts';
 import { originForm } from './request-target.ts';
 import { READING_PACE, watchReaders } from './slow-readers.ts';
@@ -54,19 +55,15 @@ export function createHttpServer(
   server.maxHeadersCount = 0;
   // A sender may close its half of the connection after the request, and still gets its answer.
   Object.assign(server, { httpAllowHalfOpen: true });
-  const open = new Set<ServerResponse>();
+  const open = createRoster<ServerResponse>();
   const handle = app.callback();
   let draining = false;
 
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
     req.url = originForm(req.url ?? '/');
-    open.add(res);
-    res.on('close', forget);
+    res.on('close', open.add(res));
     if (draining) setConnectionClose(res);
     void handle(req, res);
-  }
-  function forget(this: ServerResponse): void {
-    open.delete(this);
   }
   server.on('request', onRequest);
   // The body readers decide when to answer `Expect: 100-continue`.
