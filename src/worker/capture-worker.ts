@@ -15,6 +15,7 @@ import { findStoredBatches } from '../store/capture-batches.ts';
 import { isDatabaseError, isRefusedData, mayBeDataError } from '../store/sql-errors.ts';
 import { createCommitter } from './committer.ts';
 import { measurePersist } from './persist-metrics.ts';
+import { GroupWorker } from './group-worker.ts';
 import { createOrphanStop } from './orphans.ts';
 import { createRetry, Stopping } from './retry.ts';
 import { persistBatches, type Persisted } from './persist.ts';
@@ -84,18 +85,20 @@ export function startCaptureWorker({
   const workers = shards.flatMap((shard) => CAPTURE_QUEUES.map((name) => startWorker(shard, name)));
 
   function startWorker(shard: Shard, name: CaptureQueueName) {
-    const store: Processor<CaptureBatchJob, void> = (job, token) => storeJob(shard, job, token);
     const isLarge = name === 'capture-large';
-    const worker = new Worker(name, isLarge ? (job, token) => limitLarge(() => store(job, token)) : store, {
+    const store: Processor<CaptureBatchJob, void> = (job, token) => storeJob(shard, job, token);
+    const options = {
       ...locks,
-      connection: shard.redis,
       prefix: redisKeys(shard.prefix).queues,
       concurrency: Math.ceil((isLarge ? LARGE_CONCURRENCY : concurrency) / shards.length),
       settings: {
-        backoffStrategy: (attempt) =>
+        backoffStrategy: (attempt: number) =>
           Math.min(500 * 2 ** (attempt - 1), JOB_BACKOFF_CAP_MS) * (0.5 + Math.random() / 2),
       },
-    });
+    };
+    const worker = isLarge
+      ? new Worker(name, (job, token) => limitLarge(() => store(job, token)), { ...options, connection: shard.redis })
+      : new GroupWorker(name, shard.redis, store, options);
     worker.on(
       'error',
       (error) => isConnectionError(error) || log.warn({ queue: name, error: describeError(error) }, 'Queue trouble'),

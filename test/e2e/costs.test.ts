@@ -111,6 +111,22 @@ test('captures of many senders share batches: their number divides the cost', as
   expect(cost.fileBytes / receipts).toBeLessThan(2_000);
 });
 
+test('a worker takes the jobs that wait in one step, and finishes them in one', async () => {
+  const JOBS = 40;
+  const worker = await startRole('worker', environment.env);
+  await captureOne(api.url, endpointId);
+  await environment.drained();
+  worker.child.kill('SIGSTOP');
+  for (let n = 0; n < JOBS; n += 1) await captureOne(api.url, endpointId);
+  const cost = await added(readRedis, async () => {
+    worker.child.kill('SIGCONT');
+    await environment.drained();
+  });
+  await worker.end();
+  // With a flush and an answer for each job these were more than 160.
+  expect(cost.writes).toBeLessThan(JOBS);
+});
+
 const STATEMENTS = ['Com_begin', 'Com_commit', 'Com_insert', 'Com_update', 'Com_select', 'Com_savepoint'] as const;
 
 async function readDatabase(): Promise<Record<(typeof STATEMENTS)[number] | 'Com_stmt_execute', number>> {
