@@ -79,7 +79,7 @@ test('the jobs of a paused queue are left alone until it is resumed', async () =
   await addJobs(2);
   worker.finishOne();
   await eventually(() => worker.running.size === 0);
-  expect(await environment.queue.getJobCountByTypes('waiting', 'paused')).toBe(2);
+  expect(await environment.queue.getWaitingCount()).toBe(2);
   await environment.queue.resume();
   await eventually(() => worker.running.size === 2);
   expect(worker.errors).toEqual([]);
