@@ -47,7 +47,7 @@ function startWorker(concurrency: number): Trial {
         }
       },
     },
-    ({ close }) => close(),
+    (trial) => trial.close(),
   );
 }
 
