@@ -48,8 +48,21 @@ function isPlainAt(connections: number): boolean {
 /** Before each measurement, at its own setting. */
 export const WARM_UP_SECONDS = 0.5;
 
-/** Once for each start of a process, until its code is compiled. */
-export const HEAT_SECONDS = 1.5;
+/**
+ * Loads for each start of a process, until its code is compiled; what a batch costs is compiled later than what a
+ * request costs. In the first 2 s a capture costs twice what it costs after 6 s.
+ */
+export function heatLoads(subject: SubjectName): { connections: number; seconds: number }[] {
+  if (isBare(subject)) return [{ connections: 64, seconds: 1.5 }];
+  return [
+    { connections: 64, seconds: 4 },
+    { connections: 4, seconds: 3 },
+  ];
+}
+
+function isBare(subject: SubjectName): boolean {
+  return subject === 'node' || subject === 'koa';
+}
 
 /** About how long things take on two cores; the plain pipeline falls behind, and its backlog has to be stored. */
 const SECONDS = { startBare: 0.3, start: 2.5, settle: 0.7, prepareEndpoints: 30 };
@@ -61,9 +74,9 @@ export function estimateSeconds(part: Part, options: Options): number {
   const loads = settings.map(
     ({ subject }) => (options.seconds + WARM_UP_SECONDS) * (subject === 'plain' ? PLAIN_FACTOR : 1) + SECONDS.settle,
   );
-  const started = new Set(settings.map(({ subject, processes }) => `${subject} ${processes}`));
-  const starts = [...started].map(
-    (name) => HEAT_SECONDS + (/^(node|koa)/.test(name) ? SECONDS.startBare : SECONDS.start),
+  const started = new Map(settings.map(({ subject, processes }) => [`${subject} ${processes}`, subject]));
+  const starts = [...started.values()].map((subject) =>
+    heatLoads(subject).reduce((sum, { seconds }) => sum + seconds, isBare(subject) ? SECONDS.startBare : SECONDS.start),
   );
   const round = [...loads, ...starts].reduce((sum, seconds) => sum + seconds, 0);
   const prepared =

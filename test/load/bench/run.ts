@@ -5,7 +5,7 @@ import type { LoadOptions } from '../generator/load.ts';
 import type { Running, Subject, SubjectName } from '../subjects/subject.ts';
 import type { Options } from './arguments.ts';
 import { heat, measure, type Figures } from './measure.ts';
-import { HEAT_SECONDS, settingsOf } from './plan.ts';
+import { heatLoads, settingsOf } from './plan.ts';
 import { number } from './report.ts';
 import type { Measurement } from './results.ts';
 import { labelOf, USUAL, type Part, type Setting } from './setting.ts';
@@ -59,7 +59,8 @@ async function startAll(
   for (const name of names) {
     const started = resources.add(await subjectOf(run, name).start(processes), (one) => one.stop());
     running.set(name, started);
-    await heat(started, run.generator, { ...USUAL, ...(await target(run, name, started, 1)), seconds: HEAT_SECONDS });
+    const to = await target(run, name, started, 1);
+    for (const load of heatLoads(name)) await heat(started, run.generator, { ...USUAL, ...to, ...load });
   }
   return running;
 }
