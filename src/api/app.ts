@@ -1,4 +1,4 @@
-import Koa, { type Context, type Next } from 'koa';
+import type { Context, Next } from 'koa';
 import { Router } from '@koa/router';
 import type { Redis } from 'ioredis';
 import { withDeadline } from '../deadline.ts';
@@ -8,6 +8,7 @@ import { capture, type CaptureOptions } from './capture/capture.ts';
 import { errorHandler } from './http/error-handler.ts';
 import type { Hosts } from './http/capture-host.ts';
 import { httpError, notFound } from './http/errors.ts';
+import { LeanKoa } from './http/lean-koa.ts';
 import { checkHost } from './http/host.ts';
 import { rateLimit } from './http/rate-limit.ts';
 import { requestLog } from './http/request-log.ts';
@@ -56,8 +57,8 @@ export interface AppOptions
 }
 
 /** The HTTP interface as a Koa app; it does not listen yet. */
-export function createApp(options: AppOptions): Koa {
-  const app = new Koa();
+export function createApp(options: AppOptions): LeanKoa {
+  const app = new LeanKoa();
   // Koa itself would log only what the error handler cannot catch: connections that broke during the answer.
   app.silent = true;
   const renderErrors = errorHandler(options.log);

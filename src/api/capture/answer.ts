@@ -2,7 +2,7 @@ import type { Context } from 'koa';
 import { isSent, type CustomResponse, type CustomResponses } from '../../domain/custom-response.ts';
 import { timeOfId } from '../../domain/ids.ts';
 import type { CachedTarget } from '../../redis/endpoint-cache.ts';
-import { CAPTURE_HEADERS, REQUEST_ID_HEADER } from '../http/capture-headers.ts';
+import { CAPTURE_HEADERS, RECEIPT_HEADERS, REQUEST_ID_HEADER } from '../http/capture-headers.ts';
 import type { Delays } from './delays.ts';
 
 /** Slack's challenges have about 50 characters, in a small request. */
@@ -47,12 +47,8 @@ function answerReceipt(ctx: Context, receipt: Receipt): void {
   if (ctx.method === 'OPTIONS') allowEverything(ctx);
   const text = JSON.stringify(receipt);
   ctx.respond = false;
-  ctx.res.writeHead(200, {
-    ...CAPTURE_HEADERS,
-    [REQUEST_ID_HEADER]: receipt.id,
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': Buffer.byteLength(text),
-  });
+  const ownHeaders = [REQUEST_ID_HEADER, receipt.id, 'Content-Length', Buffer.byteLength(text)];
+  ctx.res.writeHead(200, [...RECEIPT_HEADERS, ...ownHeaders]);
   ctx.res.end(text);
 }
 
