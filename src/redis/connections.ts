@@ -2,7 +2,7 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { RedisConfig } from '../config.ts';
 import { withDeadline } from '../deadline.ts';
 import { describeError, type Log } from '../log.ts';
-import { MasterConnector, TlsConnector } from './connectors.ts';
+import { MasterConnector, TlsConnector, type ConnectorConstructor } from './connectors.ts';
 import { slotConnector } from './slot-connector.ts';
 import { slotOf } from './slots.ts';
 
@@ -72,8 +72,6 @@ export function openRedis(config: RedisConfig, role: RedisRole, log: Log, tag?: 
   logOutages(redis, role, config, log);
   return redis;
 }
-
-type ConnectorConstructor = NonNullable<RedisOptions['Connector']>;
 
 const OVER_TLS = { tls: {}, Connector: TlsConnector as ConnectorConstructor };
 

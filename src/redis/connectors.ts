@@ -1,7 +1,13 @@
 import { createConnection, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AbstractConnector, SentinelConnector, type RedisOptions } from 'ioredis';
+import {
+  AbstractConnector,
+  SentinelConnector,
+  type Redis,
+  type RedisOptions,
+  type SentinelConnectionOptions,
+} from 'ioredis';
 import type { ServerAddress } from '../environment.ts';
 import { tlsOptions } from './node-options.ts';
 
@@ -13,6 +19,8 @@ import { tlsOptions } from './node-options.ts';
 
 const DISCONNECT_MS = 2_000;
 const RETRY_MS = 100;
+
+export type ConnectorConstructor = NonNullable<RedisOptions['Connector']>;
 
 type Emit = (type: string, error: Error) => void;
 
@@ -63,11 +71,37 @@ export class TlsConnector extends AbstractConnector {
   }
 }
 
+/** Private in ioredis' types: opens a connection to a Sentinel. */
+interface AsksSentinels {
+  connectToSentinel(server: Partial<ServerAddress>, options?: RedisOptions): Redis;
+}
+
+/** For connections to the master that Sentinels name. Its error is why the last Sentinel could not say. */
 export class MasterConnector extends SentinelConnector {
+  private reason: Error | undefined;
+
+  constructor(options: RedisOptions) {
+    super(options);
+    const asking = this as unknown as AsksSentinels;
+    const connectToSentinel = asking.connectToSentinel.bind(this);
+    asking.connectToSentinel = (server, more) => {
+      const overTls = options.sentinelTLS && { Connector: TlsConnector as ConnectorConstructor };
+      const client = connectToSentinel(server, { ...more, ...overTls });
+      return client.on('error', (error: Error) => (this.reason = error));
+    };
+  }
+
   override async connect(emit: Emit) {
-    this.stream = await super.connect(emit).catch(closed);
+    this.stream = await super.connect((type, error) => this.explain(emit, type, error)).catch(closed);
     this.stream.on('error', () => {});
     return this.stream;
+  }
+
+  /** ioredis tells "Connection is closed" of a refused certificate, and "unreachable" of a name that is unknown. */
+  private explain(emit: Emit, type: string, error: Error): void {
+    if (type === 'sentinelError') this.reason ??= error;
+    emit(type, type === 'error' ? (this.reason ?? error) : error);
+    if (type === 'error') this.reason = undefined;
   }
 }
 

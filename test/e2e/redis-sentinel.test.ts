@@ -43,6 +43,19 @@ async function newEndpoint(api: RoleProcess): Promise<{ owner: Client; token: st
 const hasRole = async ({ admin }: Member, role: string): Promise<boolean> =>
   (await admin.info('replication')).includes(`role:${role}`);
 
+/** Whether all Sentinels name this master, and are not about to replace it. */
+async function agreed({ ports }: Member): Promise<boolean> {
+  const views = await Promise.all(
+    group.sentinels.map(async ({ host, port }) => {
+      const sentinel = new Redis({ host, port });
+      const view = (await sentinel.call('SENTINEL', 'MASTER', 'mymaster')) as string[];
+      sentinel.disconnect();
+      return new Map(view.flatMap((name, i) => (i % 2 === 0 ? [[name, view[i + 1]]] : [])));
+    }),
+  );
+  return views.every((view) => view.get('port') === String(ports.port) && view.get('flags') === 'master');
+}
+
 /** The master and its replica, once the Sentinels agree and the replica follows. */
 async function roles(): Promise<[Member, Member]> {
   let found: Member[] = [];
@@ -52,7 +65,11 @@ async function roles(): Promise<[Member, Member]> {
       (a, b) => Number(isMaster[group.members.indexOf(b)]) - Number(isMaster[group.members.indexOf(a)]),
     );
     const follows = await (found[1] as Member).admin.info('replication');
-    return isMaster.filter(Boolean).length === 1 && follows.includes('master_link_status:up');
+    return (
+      isMaster.filter(Boolean).length === 1 &&
+      follows.includes('master_link_status:up') &&
+      (await agreed(found[0] as Member))
+    );
   });
   return found as [Member, Member];
 }

@@ -87,6 +87,10 @@ function tlsSettings(folder: string): string[] {
   return ['tls-auth-clients no', ...lines];
 }
 
+function replicationTls(port: number, certificates: string | undefined): string[] {
+  return certificates === undefined ? [] : [`tls-port ${port}`, 'tls-replication yes', ...tlsSettings(certificates)];
+}
+
 async function joinCluster(members: Member[], masters: number, addresses: number[]): Promise<void> {
   const [first] = members as [Member];
   for (const [i, { admin, ports }] of members.entries()) {
@@ -110,34 +114,40 @@ async function joinCluster(members: Member[], masters: number, addresses: number
   });
 }
 
+export interface SentinelSettings {
+  replicas?: number;
+  settings?: string[];
+  /** As for a cluster: then servers and Sentinels speak TLS, also with each other. */
+  certificates?: string | undefined;
+}
+
 /** A master, replicas of it, three Sentinels, and a database. */
 export async function startSentinelGroup(
   dataDir: string,
-  { replicas = 1, settings = [] as string[] } = {},
+  { replicas = 1, settings = [] as string[], certificates }: SentinelSettings = {},
 ): Promise<SentinelGroup> {
   const context = await openContext(dataDir);
-  const [master] = (await startMembers(context, 1, () => settings)) as [Member];
-  const followers = await startMembers(
-    context,
-    replicas,
-    () => [...settings, `replicaof ${HOST} ${master.ports.port}`],
-    1,
-  );
+  const all = ({ tls }: Ports): string[] => [...settings, ...replicationTls(tls, certificates)];
+  const [master] = (await startMembers(context, 1, all)) as [Member];
+  const masterPort = certificates === undefined ? master.ports.port : master.ports.tls;
+  const replicaOf = (ports: Ports): string[] => [...all(ports), `replicaof ${HOST} ${masterPort}`];
+  const followers = await startMembers(context, replicas, replicaOf, 1);
   await eventually(async () => {
     const links = await Promise.all(followers.map(({ admin }) => admin.info('replication')));
     return links.every((link) => link.includes('master_link_status:up'));
   });
   const sentinels = await Promise.all(
-    Array.from({ length: 3 }, (_, i) => startSentinel(context, i, master.ports.port)),
+    Array.from({ length: 3 }, (_, i) => startSentinel(context, i, masterPort, certificates)),
   );
   const members = [master, ...followers];
   const group = await finish(context, members);
   const addresses = sentinels.map(({ port }) => ({ host: HOST, port }));
-  const sentinel = { servers: addresses, name: 'mymaster', username: undefined, password: undefined, tls: false };
+  const tls = certificates !== undefined;
+  const sentinel = { servers: addresses, name: 'mymaster', username: undefined, password: undefined, tls };
   return {
     ...group,
     sentinels: addresses,
-    redis: { ...privateRedisConfig(0, context.password), sentinel },
+    redis: { ...privateRedisConfig(0, context.password), sentinel, tls },
     async stop() {
       await Promise.all(sentinels.map(({ process }) => stopProcess(process.pid ?? 0)));
       await group.stop();
@@ -205,16 +215,18 @@ async function startMember(context: Context, name: string, more: Settings): Prom
   return member;
 }
 
-async function startSentinel(context: Context, n: number, masterPort: number) {
-  const port = await freePort();
+async function startSentinel(context: Context, n: number, masterPort: number, certificates: string | undefined) {
+  const [port, tlsPort] = await Promise.all([freePort(), freePort()]);
   const settings = [
     `port ${port}`,
+    ...replicationTls(tlsPort, certificates),
     `sentinel monitor mymaster ${HOST} ${masterPort} 2`,
     `sentinel auth-pass mymaster ${context.password}`,
     `sentinel down-after-milliseconds mymaster ${NODE_TIMEOUT_MS}`,
     'sentinel failover-timeout mymaster 3000',
   ];
-  return { port, process: await startServer(context, `sentinel-${n}`, port, settings, true) };
+  const process = await startServer(context, `sentinel-${n}`, port, settings, true);
+  return { port: certificates === undefined ? port : tlsPort, process };
 }
 
 /** Servers write to their own configuration, so a server that starts again keeps it. */
