@@ -1,13 +1,7 @@
 import { createConnection, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  AbstractConnector,
-  SentinelConnector,
-  type Redis,
-  type RedisOptions,
-  type SentinelConnectionOptions,
-} from 'ioredis';
+import { AbstractConnector, SentinelConnector, type Redis, type RedisOptions } from 'ioredis';
 import type { ServerAddress } from '../environment.ts';
 import { tlsOptions } from './node-options.ts';
 
