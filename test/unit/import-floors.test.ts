@@ -15,6 +15,7 @@ const FLOORS: string[][] = [
     'group-commit',
     'single-flight',
     'poll',
+    'roster',
     'resources',
     'deadline',
     'turns',
