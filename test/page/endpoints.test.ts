@@ -52,6 +52,26 @@ describePage('endpoints', () => {
     expect(page.url()).toBe(`${tests.url}/openapi.json`);
   });
 
+  test('the switcher that opens before the endpoints have come has the focus in its field then', async () => {
+    const { token, api } = user('slow-list');
+    for (let i = 0; i < 9; i += 1) await api.create();
+    const { id } = (await api.create()).body;
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const prepare = async (page: Page): Promise<void> =>
+      void (await page.route(/\/api\/endpoints(\?|$)/, async (route) => {
+        await held;
+        await route.continue();
+      }));
+    const page = await tests.open({ token, path: `/#/e/${id}`, prepare });
+    await switcher(page).click();
+    const list = page.getByRole('listbox', { name: 'Endpoints' });
+    await expect.poll(() => list.evaluate((now) => now === document.activeElement)).toBe(true);
+    release();
+    const field = page.getByRole('combobox', { name: 'Find an endpoint' });
+    await expect.poll(() => field.evaluate((now) => now === document.activeElement)).toBe(true);
+  });
+
   test('the switcher finds one of many by keyboard, and gives the focus back', async () => {
     const { token, api } = user('crowd');
     for (let i = 0; i < 9; i += 1) await api.create({ alias: `crowd-${i}` });

@@ -27,7 +27,9 @@ export function EndpointList({ popup }: { popup: Popup }): ComponentChild {
   const found = matching(all, text);
   const shown = found.slice(0, SHOWN);
   const active = shown.find(({ id }) => id === chosen) ?? shown[0];
-  useLayoutEffect(() => box.current?.querySelector<HTMLElement>('input, [role=listbox]')?.focus(), []);
+  const hasField = all.length > FEW;
+  // The field may come later, with the endpoints.
+  useLayoutEffect(() => box.current?.querySelector<HTMLElement>('input, [role=listbox]')?.focus(), [hasField]);
   useLayoutEffect(() => box.current?.querySelector('[data-active]')?.scrollIntoView({ block: 'nearest' }));
 
   const choose = ({ id }: Endpoint): void => {
@@ -55,7 +57,6 @@ export function EndpointList({ popup }: { popup: Popup }): ComponentChild {
       },
       describe(endpoint, now),
     );
-  const hasField = all.length > FEW;
   const rest = Math.max(found.length - shown.length, text === '' ? total - list.length : 0);
   return el(
     'div',
