@@ -86,6 +86,7 @@ export class MasterConnector extends SentinelConnector {
   }
 
   override async connect(emit: Emit) {
+    this.reason = undefined;
     this.stream = await super.connect((type, error) => this.explain(emit, type, error)).catch(closed);
     this.stream.on('error', () => {});
     return this.stream;
