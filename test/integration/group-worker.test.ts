@@ -14,6 +14,8 @@ interface Trial {
   running: Set<string>;
   errors: string[];
   finishOne(): void;
+  /** Closes the worker, and leaves its jobs to run. */
+  stop(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -38,6 +40,7 @@ function startWorker(concurrency: number): Trial {
       running,
       errors,
       finishOne: () => waiting.shift()?.(),
+      stop: () => worker.close(),
       async close() {
         const closed = worker.close();
         for (;;) {
@@ -83,4 +86,19 @@ test('the jobs of a paused queue are left alone until it is resumed', async () =
   await environment.queue.resume();
   await eventually(() => worker.running.size === 2);
   expect(worker.errors).toEqual([]);
+});
+
+test('a worker that closes waits for the jobs that run, and finishes them', async () => {
+  await addJobs(1);
+  const worker = startWorker(3);
+  await eventually(() => worker.running.size === 1);
+  let isClosed = false;
+  const closed = worker.stop().then(() => (isClosed = true));
+  // Long enough for a worker that does not wait.
+  let asked = 0;
+  await eventually(async () => (await environment.queue.getActiveCount()) === 1 && (asked += 1) > 20);
+  expect(isClosed).toBe(false);
+  worker.finishOne();
+  await closed;
+  expect(await environment.queue.getJobCountByTypes('waiting', 'active')).toBe(0);
 });
