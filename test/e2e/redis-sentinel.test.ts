@@ -90,10 +90,10 @@ async function cutOff(master: Member, replica: Member): Promise<void> {
   });
 }
 
-/** Kills the master, and has the replica take over that was cut off. */
+/** Kills the master, and has the replica take over that was cut off. It starts again when no Sentinel names it. */
 async function failOverToOutdated(master: Member, replica: Member): Promise<void> {
   await master.kill('SIGKILL');
-  await eventually(() => hasRole(replica, 'master'));
+  await eventually(async () => (await hasRole(replica, 'master')) && (await agreed(replica)));
   await replica.admin.config('SET', 'masterauth', environment.config.redis.password ?? '');
   await master.restart();
 }
