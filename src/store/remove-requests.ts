@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { bytesToId, idToBytes } from '../domain/ids.ts';
+import { removeShares, subtractStored, type EntryKey } from './removed-entries.ts';
 import { ownedBy } from './requests.ts';
 import { userKey } from './users.ts';
 
@@ -30,15 +31,10 @@ export async function removeRequests(db: Knex, userId: string, ids: string[]): P
       .whereIn('id', entryKeys)
       .whereIn('endpoint_id', ownedIds(trx, userId))
       .delete();
-    await removeShares(trx, userId, locked, entryKeys);
-    await subtractStored(trx, userId, entries);
+    await removeShares(trx, entries, userId);
+    await subtractStored(trx, entries, userId);
     return removed;
   });
-}
-
-interface EntryKey {
-  id: Buffer;
-  endpoint_id: Buffer;
 }
 
 /** Those of the entries that belong to locked endpoints: nothing else changes them until the transaction ends. */
@@ -48,38 +44,6 @@ async function entriesOf(trx: Knex, userId: string, locked: Buffer[], keys: Buff
     .whereIn('requests.id', keys)
     .select<EntryKey[]>('requests.id', 'requests.endpoint_id');
   return entries.filter(({ endpoint_id }) => lockedIds.has(bytesToId(endpoint_id)));
-}
-
-/** Removes the links to entries. Looks in two steps, because endpoints times entries would be too many ranges. */
-async function removeShares(trx: Knex, userId: string, endpointKeys: Buffer[], entryKeys: Buffer[]): Promise<void> {
-  const removed = new Set(entryKeys.map(bytesToId));
-  const shares = await trx('shares')
-    .whereIn('endpoint_id', endpointKeys)
-    .where('user_id', userKey(userId))
-    .whereNotNull('request_id')
-    .select<{ id: Buffer; request_id: Buffer }[]>('id', 'request_id');
-  const ids = shares.filter(({ request_id }) => removed.has(bytesToId(request_id))).map(({ id }) => id);
-  if (ids.length > 0)
-    await trx('shares')
-      .whereIn('id', ids)
-      .where({ user_id: userKey(userId) })
-      .delete();
-}
-
-async function subtractStored(trx: Knex, userId: string, entries: EntryKey[]): Promise<void> {
-  const counts = new Map<string, number>();
-  for (const { endpoint_id } of entries) {
-    const endpointId = bytesToId(endpoint_id);
-    counts.set(endpointId, (counts.get(endpointId) ?? 0) + 1);
-  }
-  const perEndpoint = [...counts].map(([endpointId, count]) => [idToBytes(endpointId), count] as const);
-  // By primary key only: other plans lock foreign rows, out of order.
-  await trx.raw(
-    `UPDATE endpoints FORCE INDEX (PRIMARY)
-     SET stored_count = stored_count - CASE id ${'WHEN ? THEN ? '.repeat(perEndpoint.length)}END
-     WHERE id IN (${perEndpoint.map(() => '?').join(',')}) AND user_id = ?`,
-    [...perEndpoint.flat(), ...perEndpoint.map(([key]) => key), userKey(userId)],
-  );
 }
 
 function ownedIds(db: Knex, userId: string): Knex.QueryBuilder {

@@ -1,7 +1,9 @@
 import type { Knex } from 'knex';
 import { bytesToId, firstIdAt, idToBytes } from '../domain/ids.ts';
+import { endpointsByKey, removeShares, subtractStored, type EntryKey } from './removed-entries.ts';
 import { userIdOf } from './users.ts';
 
+const FIRST_KEY = Buffer.alloc(16);
 const LAST_KEY = Buffer.alloc(16, 0xff);
 
 /*
@@ -31,26 +33,35 @@ export async function listPurges(db: Knex, limit: number): Promise<Buffer[]> {
   return db('purges').orderBy(['created_at', 'endpoint_id']).limit(limit).pluck('endpoint_id');
 }
 
-/** Entries of one endpoint to delete: those before `before` (Unix milliseconds, null = all of them). */
-export interface OldEntries {
+/** Entries of an endpoint to delete: those with ids between the two. */
+export interface DueEntries {
   endpointId: Buffer;
-  before: number | null;
+  after: Buffer;
+  upTo: Buffer;
 }
 
-/** How many rows a chunk deleted, the key after which the next one starts, and whether there may be more. */
+/** Those that are older than `before` (Unix milliseconds, null = all of them). */
+export function dueEntries(endpointId: Buffer, before: number | null): DueEntries {
+  return { endpointId, after: FIRST_KEY, upTo: before === null ? LAST_KEY : idToBytes(firstIdAt(before)) };
+}
+
+/** How many rows a chunk deleted, and what is left to delete. */
 export interface DeletedChunk {
   deleted: number;
-  last: Buffer;
-  full: boolean;
+  left: DueEntries[];
 }
 
-/** Deletes up to `limit` entries of a deleted endpoint after a key; its links and its row in `purges` go at the end. */
-export async function purgeChunk(db: Knex, endpointId: Buffer, after: Buffer, limit: number): Promise<DeletedChunk> {
-  const chunk = await deleteEntries(db, { endpointId, before: null }, after, limit);
-  if (chunk.full) return chunk;
-  await db('shares').where({ endpoint_id: endpointId }).delete();
-  await db('purges').where({ endpoint_id: endpointId }).delete();
-  return chunk;
+/** Deletes up to `limit` entries of deleted endpoints. Their links and rows in `purges` go when no entry is left. */
+export async function purgeChunk(db: Knex, due: readonly DueEntries[], limit: number): Promise<DeletedChunk> {
+  const { found, left } = await findDue(db, due, limit);
+  await deleteEntries(db, found);
+  const unfinished = new Set(left.map(({ endpointId }) => bytesToId(endpointId)));
+  const finished = due.map(({ endpointId }) => endpointId).filter((id) => !unfinished.has(bytesToId(id)));
+  if (finished.length > 0) {
+    await db('shares').whereIn('endpoint_id', finished).delete();
+    await db('purges').whereIn('endpoint_id', finished).delete();
+  }
+  return { deleted: found.length, left };
 }
 
 /** An endpoint with its owner's plan and the id of its oldest entry. */
@@ -83,38 +94,63 @@ export async function listOldestEntries(db: Knex, afterEndpoint: Buffer, limit: 
   return rows.map(({ user, ...row }) => ({ ...row, userId: userIdOf(user) }));
 }
 
-/** Deletes up to `limit` old entries of an endpoint after a key. */
-export async function retireChunk(db: Knex, entries: OldEntries, after: Buffer, limit: number): Promise<DeletedChunk> {
+/**
+ * Deletes up to `limit` old entries, in one transaction for all their endpoints: with one each, a day's entry of an
+ * endpoint costs ten times what its capture did.
+ */
+export async function retireChunk(db: Knex, due: readonly DueEntries[], limit: number): Promise<DeletedChunk> {
+  const { found, left } = await findDue(db, due, limit);
+  if (found.length === 0) return { deleted: 0, left };
   return db.transaction(async (trx) => {
-    // Locks the endpoint first, like every other change of its entries.
-    await trx('endpoints').where({ id: entries.endpointId }).forUpdate().first('id');
-    const chunk = await deleteEntries(trx, entries, after, limit);
-    await trx('endpoints').where({ id: entries.endpointId }).decrement('stored_count', chunk.deleted);
-    return chunk;
+    // Locks the endpoints first, in the worker's order, like every other change of their entries.
+    const locked = await endpointsByKey(trx)
+      .whereIn(
+        'id',
+        found.map(({ endpoint_id }) => endpoint_id),
+      )
+      .orderBy('id')
+      .forUpdate()
+      .pluck<Buffer[]>('id');
+    const lockedIds = new Set(locked.map(bytesToId));
+    const stored = await trx('requests')
+      .whereIn(
+        'id',
+        found.map(({ id }) => id),
+      )
+      .select<EntryKey[]>('id', 'endpoint_id');
+    const entries = stored.filter(({ endpoint_id }) => lockedIds.has(bytesToId(endpoint_id)));
+    await deleteEntries(trx, entries);
+    if (entries.length > 0) await subtractStored(trx, entries);
+    return { deleted: entries.length, left };
   });
 }
 
 /**
- * Finds the keys in the index only, and deletes by them. One statement with a limit would sort all rows of the endpoint
- * for each chunk, and a search from the first key would read deleted rows again: with a million entries neither
- * finished in ten minutes.
+ * Finds the keys in the index only. A delete with a limit would sort all rows of the endpoint for each chunk, and a
+ * search from the first key would read deleted rows again: with a million entries neither finished in ten minutes.
  */
-async function deleteEntries(
+async function findDue(
   db: Knex,
-  { endpointId, before }: OldEntries,
-  after: Buffer,
+  due: readonly DueEntries[],
   limit: number,
-): Promise<DeletedChunk> {
-  const upTo = before === null ? LAST_KEY : idToBytes(firstIdAt(before));
-  const sql =
-    'SELECT id FROM requests FORCE INDEX (requests_endpoint_id) WHERE endpoint_id = ? AND id > ? AND id < ? ORDER BY id LIMIT ?';
-  const [rows] = (await db.raw(sql, [endpointId, after, upTo, limit])) as [{ id: Buffer }[]];
-  const keys = rows.map(({ id }) => id);
-  if (keys.length > 0) {
-    await db('requests').whereIn('id', keys).delete();
-    await db('shares').where('endpoint_id', endpointId).whereIn('request_id', keys).delete();
-  }
-  return { deleted: keys.length, last: keys.at(-1) ?? after, full: keys.length === limit };
+): Promise<{ found: EntryKey[]; left: DueEntries[] }> {
+  const sorted = due.toSorted((a, b) => Buffer.compare(a.endpointId, b.endpointId));
+  const ranges = sorted.map(() => '(endpoint_id = ? AND id > ? AND id < ?)').join(' OR ');
+  const sql = `SELECT id, endpoint_id FROM requests FORCE INDEX (requests_endpoint_id) WHERE ${ranges}
+    ORDER BY endpoint_id, id LIMIT ?`;
+  const values = sorted.flatMap(({ endpointId, after, upTo }) => [endpointId, after, upTo]);
+  const [found] = (await db.raw(sql, [...values, limit])) as [EntryKey[]];
+  const last = found.at(-1);
+  if (last === undefined || found.length < limit) return { found, left: [] };
+  const left = sorted.filter(({ endpointId }) => Buffer.compare(endpointId, last.endpoint_id) >= 0);
+  return { found, left: left.map((range, i) => (i === 0 ? { ...range, after: last.id } : range)) };
+}
+
+async function deleteEntries(db: Knex, entries: readonly EntryKey[]): Promise<void> {
+  if (entries.length === 0) return;
+  const keys = entries.map(({ id }) => id);
+  await db('requests').whereIn('id', keys).delete();
+  await removeShares(db, entries);
 }
 
 /** Ids of batches that were stored longer ago than so many seconds (by the clock of the database), in that order. */

@@ -5,6 +5,7 @@ import { DAY_MS, retentionCutoff } from '../domain/time.ts';
 import type { Plans } from '../plans.ts';
 import type { UserPlan } from '../redis/plan-changes.ts';
 import {
+  dueEntries,
   removeBatches,
   listExpired,
   listOldBatches,
@@ -15,10 +16,11 @@ import {
   removeExpired,
   retireChunk,
   type DeletedChunk,
+  type DueEntries,
   type OldestEntry,
 } from '../store/retention.ts';
 
-const CHUNK_ROWS = 1_000;
+const CHUNK_ROWS = 500;
 const ENDPOINTS_AT_ONCE = 200;
 const REST_FACTOR = 3;
 
@@ -93,10 +95,9 @@ async function purgeDeletedEndpoints({ db, isOver }: SweepOptions, result: Sweep
     ids.length > 0;
     ids = await listPurges(db, ENDPOINTS_AT_ONCE)
   ) {
-    for (const id of ids) {
-      result.purged += await deleteInChunks(isOver, (last) => purgeChunk(db, id, last, CHUNK_ROWS));
-      if (isOver()) return;
-    }
+    const due = ids.map((id) => dueEntries(id, null));
+    result.purged += await deleteDue(isOver, due, (left) => purgeChunk(db, left, CHUNK_ROWS));
+    if (isOver()) return;
   }
 }
 
@@ -115,28 +116,22 @@ async function retireOldEntries(options: SweepOptions, result: SweepResult): Pro
   ) {
     const due = findDue(page, options);
     for (const userId of await findDisputed([...due.keys()])) disputed.add(userId);
-    for (const entry of page) {
-      const before = due.get(entry);
-      if (before !== undefined && !disputed.has(entry.userId)) {
-        result.retired += await deleteInChunks(isOver, (last) =>
-          retireChunk(db, { endpointId: entry.endpointId, before }, last, CHUNK_ROWS),
-        );
-      }
-      if (isOver()) return cursor.write(last);
-      last = entry.endpointId;
-    }
+    const entries = [...due].filter(([{ userId }]) => !disputed.has(userId)).map(([, dueOfOne]) => dueOfOne);
+    result.retired += await deleteDue(isOver, entries, (left) => retireChunk(db, left, CHUNK_ROWS));
+    if (isOver()) return cursor.write(last);
+    last = (page.at(-1) as OldestEntry).endpointId;
   }
   await cursor.write(undefined);
 }
 
-/** The endpoints with entries past retention, and the cutoff of each. */
-function findDue(page: readonly OldestEntry[], { plans, now }: SweepOptions): Map<OldestEntry, number> {
-  const due = new Map<OldestEntry, number>();
+/** The endpoints with entries past retention, and those entries. */
+function findDue(page: readonly OldestEntry[], { plans, now }: SweepOptions): Map<OldestEntry, DueEntries> {
+  const due = new Map<OldestEntry, DueEntries>();
   for (const entry of page) {
     // A plan that is not configured any more retires nothing, because that could not be undone.
     const cutoff = retentionCutoff(plans.get(entry.plan)?.retentionDays ?? null, now);
     if (cutoff !== null && entry.oldest !== null && Buffer.compare(entry.oldest, idToBytes(firstIdAt(cutoff))) < 0)
-      due.set(entry, cutoff);
+      due.set(entry, dueEntries(entry.endpointId, cutoff));
   }
   return due;
 }
@@ -144,41 +139,54 @@ function findDue(page: readonly OldestEntry[], { plans, now }: SweepOptions): Ma
 /** Goes by the time of storing, not of the id, because a job may wait for any time, in the queue or after a failure. */
 async function removeOldBatches({ db, findQueued, isOver }: SweepOptions, result: SweepResult): Promise<void> {
   let kept = 0;
-  result.pruned = await deleteInChunks(isOver, async (last) => {
+  result.pruned = await deleteInChunks(isOver, async () => {
     const ids = await listOldBatches(db, LEDGER_KEEP_SECONDS, CHUNK_ROWS, kept);
     const queued = new Set(await findQueued(ids));
     const forgotten = ids.filter((id) => !queued.has(id));
     await removeBatches(db, forgotten);
     kept += queued.size;
-    return { deleted: forgotten.length, last, full: ids.length === CHUNK_ROWS };
+    return { deleted: forgotten.length, full: ids.length === CHUNK_ROWS };
   });
 }
 
 async function removeOldShares({ db, now, isOver }: SweepOptions, result: SweepResult): Promise<void> {
   const before = new Date(now - ENDED_SHARE_KEEP_MS);
-  result.unshared = await deleteInChunks(isOver, async (last) => {
+  result.unshared = await deleteInChunks(isOver, async () => {
     const deleted = await removeEndedShares(db, before, CHUNK_ROWS);
-    return { deleted, last, full: deleted === CHUNK_ROWS };
+    return { deleted, full: deleted === CHUNK_ROWS };
+  });
+}
+
+/** Deletes entries of several endpoints in chunks; returns the number of rows. */
+async function deleteDue(
+  isOver: () => boolean,
+  due: readonly DueEntries[],
+  deleteChunk: (left: readonly DueEntries[]) => Promise<DeletedChunk>,
+): Promise<number> {
+  if (due.length === 0) return 0;
+  let left = due;
+  return deleteInChunks(isOver, async () => {
+    const chunk = await deleteChunk(left);
+    ({ left } = chunk);
+    return { deleted: chunk.deleted, full: left.length > 0 };
   });
 }
 
 /**
- * Repeats a chunked delete until a chunk is not full, or `isOver`; returns the number of rows. Between chunks it pauses
- * for three times as long as the last one took: captures and reads come first.
+ * Repeats a chunked delete until a chunk is not full, or `isOver`; returns the number of rows. After a chunk it pauses
+ * for three times as long as that took: captures and reads come first.
  */
 async function deleteInChunks(
   isOver: () => boolean,
-  deleteChunk: (after: Buffer) => Promise<DeletedChunk>,
+  deleteChunk: () => Promise<{ deleted: number; full: boolean }>,
 ): Promise<number> {
   let total = 0;
-  let last: Buffer = FIRST_KEY;
-  while (!isOver()) {
+  for (let full = true; full && !isOver();) {
     const start = performance.now();
-    const chunk = await deleteChunk(last);
+    const chunk = await deleteChunk();
     total += chunk.deleted;
-    last = chunk.last;
-    if (!chunk.full) break;
-    await sleep(REST_FACTOR * (performance.now() - start));
+    ({ full } = chunk);
+    if (chunk.deleted > 0) await sleep(REST_FACTOR * (performance.now() - start));
   }
   return total;
 }

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import type { Pool } from 'mysql2/promise';
 import { expect, test } from 'vitest';
 import { idToBytes, newTimeOrderedId } from '../../src/domain/ids.ts';
@@ -6,7 +7,7 @@ import { DAY_MS } from '../../src/domain/time.ts';
 import { openDatabase, type Database } from '../../src/store/database.ts';
 import { removeRequests } from '../../src/store/remove-requests.ts';
 import { listRequestsAfter, measurePage } from '../../src/store/requests.ts';
-import { listOldestEntries } from '../../src/store/retention.ts';
+import { dueEntries, listOldestEntries, purgeChunk, retireChunk } from '../../src/store/retention.ts';
 import { persistBatches } from '../../src/worker/persist.ts';
 import { makeCapture, storeEndpoint } from '../support/captures.ts';
 import { closing, useEnvironment, type Environment } from '../support/environment.ts';
@@ -68,24 +69,60 @@ test('a page of entries, of people by id and of streams by seq, reads as many ro
   for (const [name, read] of Object.entries(rows)) expect(read, name).toBeLessThan(100);
 });
 
+/** How many statements some work takes through knex. */
+async function statementsOf(knex: Knex, work: () => Promise<unknown>): Promise<number> {
+  let count = 0;
+  const listen = (): void => void (count += 1);
+  knex.on('query', listen);
+  await work();
+  knex.off('query', listen);
+  return count;
+}
+
+async function storedOf(endpointIds: readonly string[]): Promise<number> {
+  const [left] = await environment.db
+    .knex('endpoints')
+    .whereIn('id', endpointIds.map(idToBytes))
+    .sum<{ n: string }[]>({ n: 'stored_count' });
+  return Number(left?.n);
+}
+
 test('a delete of many entries takes as many statements for twenty endpoints as for one', async () => {
   const { knex } = environment.db;
   const statements: number[] = [];
   for (const endpoints of [1, 20]) {
     const { endpointIds, ids } = await store(endpoints, 40);
-    let count = 0;
-    const listen = (): void => void (count += 1);
-    knex.on('query', listen);
-    expect(await removeRequests(knex, 'ann', [...ids.slice(1), newTimeOrderedId()])).toBe(39);
-    knex.off('query', listen);
-    statements.push(count);
-    const left = await knex('endpoints').whereIn('id', endpointIds.map(idToBytes)).sum<{ n: string }[]>({
-      n: 'stored_count',
-    });
-    expect(Number(left[0]?.n)).toBe(1);
+    statements.push(
+      await statementsOf(knex, async () =>
+        expect(await removeRequests(knex, 'ann', [...ids.slice(1), newTimeOrderedId()])).toBe(39),
+      ),
+    );
+    expect(await storedOf(endpointIds)).toBe(1);
   }
   expect(statements[1]).toBe(statements[0]);
 });
+
+test.for(['retention', 'purge'])(
+  '%s takes as many statements for twenty endpoints as for one, and reads what it deletes',
+  async (kind) => {
+    const statements: number[] = [];
+    for (const endpoints of [1, 20]) {
+      const { endpointIds } = await store(endpoints, 400);
+      const due = endpointIds.map((id) => dueEntries(idToBytes(id), kind === 'purge' ? null : Date.now() + 1_000));
+      const remove = kind === 'purge' ? purgeChunk : retireChunk;
+      expect(await remove(environment.db.knex, due, 100)).toMatchObject({ deleted: 100 });
+      const read = await rowsRead(async ({ knex }) => {
+        const deleteAll = async (): Promise<void> =>
+          expect(await remove(knex, due, 1_000)).toEqual({ deleted: 300, left: [] });
+        statements.push(await statementsOf(knex, deleteAll));
+      });
+      // Finds, locks, checks and deletes each; more would be reading the whole endpoint again.
+      expect(read).toBeLessThan(4 * 300 + 100);
+      expect(await storedOf(endpointIds)).toBe(kind === 'purge' ? 400 : 0);
+    }
+    expect(statements[1]).toBe(statements[0]);
+  },
+);
 
 test('a list by method, and its total, look for entries in an index alone', async () => {
   const { endpointIds } = await store(1, 200);

@@ -8,6 +8,7 @@ import { enqueueCaptures, findQueued } from '../../src/queue/capture-queue.ts';
 import { redisKeys } from '../../src/redis/keys.ts';
 import { requestSweep, openMaintenanceQueue } from '../../src/queue/maintenance-queue.ts';
 import { insertEndpoint, removeEndpoint } from '../../src/store/endpoints.ts';
+import { removeRequests } from '../../src/store/remove-requests.ts';
 import { findShares, insertShare } from '../../src/store/shares.ts';
 import { persistBatches, type CaptureBatch } from '../../src/worker/persist.ts';
 import { sweep, type SweepOptions } from '../../src/worker/sweep.ts';
@@ -106,11 +107,27 @@ describe('deleted endpoints', () => {
     await store(id, 2_550);
     await store(other, 3);
     await removeEndpoint(environment.db.knex, 'pro', id, new Date());
-    expect(await run({ isOver: overAfter(2) })).toMatchObject({ purged: 2_000, done: false });
-    expect(await idsOf(id)).toHaveLength(550);
-    expect(await run()).toMatchObject({ purged: 550, done: true });
+    expect(await run({ isOver: overAfter(2) })).toMatchObject({ purged: 1_000, done: false });
+    expect(await idsOf(id)).toHaveLength(1_550);
+    expect(await run()).toMatchObject({ purged: 1_550, done: true });
     expect(await environment.db.knex('purges')).toEqual([]);
     expect(await idsOf(other)).toHaveLength(3);
+  });
+
+  test('many go together: those without entries left end, the one in the middle continues', async () => {
+    const counts = [300, 0, 450, 200, 1];
+    const doomed = await Promise.all(counts.map(() => newEndpoint('pro')));
+    for (const [i, id] of doomed.toSorted().entries()) {
+      if (counts[i] !== 0) await store(id, counts[i] as number);
+      await removeEndpoint(environment.db.knex, 'pro', id, new Date());
+    }
+    expect(await run({ isOver: overAfter(1) })).toMatchObject({ purged: 500, done: false });
+    expect(await environment.db.knex('purges').orderBy('endpoint_id').pluck('endpoint_id')).toEqual(
+      doomed.toSorted().slice(2).map(idToBytes),
+    );
+    expect(await run()).toMatchObject({ purged: 451, done: true });
+    expect(await environment.db.knex('purges')).toEqual([]);
+    expect(await environment.db.knex('requests')).toEqual([]);
   });
 });
 
@@ -142,25 +159,28 @@ describe('retention', () => {
 
   test('continues where it ran out of time', async () => {
     const endpoints = await Promise.all(Array.from({ length: 6 }, () => newEndpoint('free')));
-    for (const id of endpoints) await store(id, 4, 8);
+    for (const id of endpoints) await store(id, 300, 8);
     let rounds = 0;
     let retired = 0;
     for (let done = false; !done; rounds += 1) {
-      const result = await run({ isOver: overAfter(3) });
+      const result = await run({ isOver: overAfter(1) });
       retired += result.retired;
       ({ done } = result);
       expect(rounds).toBeLessThan(20);
-      if (retired === 24) break;
+      if (retired === 1_800) break;
     }
-    expect(retired).toBe(24);
+    expect(retired).toBe(1_800);
     expect(rounds).toBeGreaterThan(1);
     for (const id of endpoints) expect([await idsOf(id), await storedCount(id)]).toEqual([[], 0]);
   });
 
-  test('a delete in the middle of captures keeps the count', async () => {
+  test('a delete in the middle of captures and of deletes by the owner keeps the count', async () => {
     const id = await newEndpoint('free');
-    await store(id, 3_000, 8);
-    await Promise.all([run(), ...Array.from({ length: 20 }, () => store(id, 10))]);
+    const old = await store(id, 3_000, 8);
+    const byOwner = Array.from({ length: 10 }, (_, i) =>
+      removeRequests(environment.db.knex, 'free', old.slice(300 * i, 300 * i + 40)),
+    );
+    await Promise.all([run(), ...byOwner, ...Array.from({ length: 20 }, () => store(id, 10))]);
     expect([(await idsOf(id)).length, await storedCount(id)]).toEqual([200, 200]);
   });
 });
