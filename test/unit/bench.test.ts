@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { UserError } from '../../src/user-error.ts';
 import { readArguments } from '../load/bench/arguments.ts';
 import { fileSystemOf } from '../load/bench/conditions.ts';
-import { cpuOf, parseCpu } from '../load/bench/cpu.ts';
+import { cpuOf, openCpuMeter, parseCpu } from '../load/bench/cpu.ts';
 import { goalsOf, isMet } from '../load/bench/goals.ts';
 import { imbalances } from '../load/bench/measure.ts';
 import { settingsOf } from '../load/bench/plan.ts';
@@ -33,9 +33,12 @@ test('CPU time is read whatever the name of the program, with that of ended chil
 });
 
 test('CPU time of a process grows with its work', () => {
-  const before = cpuOf([process.pid]);
+  const meter = openCpuMeter(process.pid);
+  const [before, msBefore] = [cpuOf([process.pid]), meter()];
   while (cpuOf([process.pid]) < before + 50_000);
   expect(cpuOf([process.pid, process.pid])).toBeGreaterThanOrEqual(2 * before + 100_000);
+  // The first tick may have begun before.
+  expect(meter() - msBefore).toBeGreaterThan(35);
 });
 
 test('without arguments everything is measured', () => {

@@ -5,10 +5,9 @@ import { step } from '../../../src/local/progress.ts';
 import { openMaintenanceQueue, requestSweep } from '../../../src/queue/maintenance-queue.ts';
 import { client, mintToken, type Client } from '../../support/client.ts';
 import { eventually, openEnvironment, type Environment } from '../../support/environment.ts';
-import { scrape } from '../../support/exposition.ts';
 import { startPrivateServers } from '../../support/private-servers.ts';
 import { startRole } from '../../support/processes.ts';
-import { cpuOf } from '../bench/cpu.ts';
+import { openCpuMeter } from '../bench/cpu.ts';
 import { RETENTION_DAYS, filling, storeRows, type Rows } from './rows.ts';
 
 export interface Cpu {
@@ -27,63 +26,79 @@ export interface Installation {
   owner: Client;
   /** Milliseconds used so far. */
   cpu(): Cpu;
+  /** Entries of a page: each endpoint has as many, with the fewest entries, too. */
+  page: number;
   /** Shortens the owner's retention by a day. */
   retireADay(): Promise<void>;
-  /** Runs a sweep until it has removed rows, and returns how many. */
-  sweep(kind: 'retired' | 'purged'): Promise<number>;
+  /** Makes something for a sweep, which it then runs until it has removed rows; returns how many. */
+  sweep(kind: 'retired' | 'purged', make: () => Promise<unknown>): Promise<number>;
   remove: () => Promise<void>;
 }
 
-export async function install(count: number, endpoints: number, rounds: number): Promise<Installation> {
+/** What an installation stores; with `poolMb` the database gets a buffer pool of so many MB once it is filled. */
+export interface Size {
+  count: number;
+  poolMb?: number | undefined;
+}
+
+export async function install(
+  { count, poolMb }: Size,
+  endpoints: number,
+  days: number,
+  page: number,
+): Promise<Installation> {
   const dataDir = mkdtempSync(join(tmpdir(), 'hookbay-bench-'));
   const servers = await startPrivateServers(dataDir);
   const environment = await openEnvironment({ mysql: servers.mysql.config, redis: servers.redis.config });
   const { pool } = environment.db;
-  const env = { ...environment.env, PLANS: JSON.stringify(plansOf(rounds)) };
+  const env = { ...environment.env, PLANS: JSON.stringify(plansOf(days)) };
   const api = await startRole('api', env);
-  let days = RETENTION_DAYS;
-  let owner = ownerOf(api.url, days);
+  let keptDays = RETENTION_DAYS;
+  let owner = ownerOf(api.url, keptDays);
 
   const ids: string[] = [];
   while (ids.length < endpoints) ids.push((await owner.create()).body.id);
-  const name = `${count} entries`;
+  const name = `${count} entries${poolMb === undefined ? '' : `, ${poolMb} MB`}`;
   const rows = await step(`Storing ${name} of ${endpoints} endpoints`, () =>
-    filling(pool, () => storeRows(pool, ids, count, rounds)),
+    filling(pool, () => storeRows(pool, ids, count, days)),
   );
+  if (poolMb !== undefined) await pool.query(`SET GLOBAL innodb_buffer_pool_size = ${poolMb * 2 ** 20}`);
   const worker = await startRole('worker', env);
   const maintenance = openMaintenanceQueue(environment.redis, environment.config.redis.prefix);
-  const swept = async (kind: string): Promise<number> =>
-    (await scrape(worker.internalPort)).value('hookbay_swept_rows_total', { kind }) ?? 0;
+  // From its log, because its metrics would cost it something.
+  const swept = (kind: string): number => worker.log.reduce((sum, entry) => sum + Number(entry[kind] ?? 0), 0);
 
-  const pids = {
-    api: api.child.pid,
-    worker: worker.child.pid,
-    database: servers.mysql.process.pid,
-    redis: servers.redis.process.pid,
+  const meters = {
+    api: openCpuMeter(api.child.pid as number),
+    worker: openCpuMeter(worker.child.pid as number),
+    database: openCpuMeter(servers.mysql.process.pid as number),
+    redis: openCpuMeter(servers.redis.process.pid as number),
   };
   return {
     name,
     url: api.url,
     rows,
     environment,
+    page,
     get owner() {
       return owner;
     },
-    cpu() {
-      return Object.fromEntries(
-        Object.entries(pids).map(([part, pid]) => [part, cpuOf([pid as number]) / 1_000]),
-      ) as unknown as Cpu;
-    },
+    cpu: () => ({
+      api: meters.api(),
+      worker: meters.worker(),
+      database: meters.database(),
+      redis: meters.redis(),
+    }),
     async retireADay() {
-      owner = ownerOf(api.url, (days -= 1));
+      owner = ownerOf(api.url, (keptDays -= 1));
       await owner.endpoints('?limit=1');
     },
-    async sweep(kind) {
-      const before = await swept(kind);
+    async sweep(kind, make) {
+      const before = swept(kind);
+      await make();
       await requestSweep(maintenance);
-      let removed = 0;
-      await eventually(async () => (removed = (await swept(kind)) - before) > 0, 120_000);
-      return removed;
+      await eventually(() => swept(kind) > before, 120_000);
+      return swept(kind) - before;
     },
     async remove() {
       await Promise.all([api.end(), worker.end()]);
@@ -102,8 +117,8 @@ function planName(days: number): string {
   return `keep-${days}`;
 }
 
-function plansOf(rounds: number): Record<string, object> {
-  const days = Array.from({ length: rounds + 1 }, (_, round) => RETENTION_DAYS - round);
+function plansOf(days: number): Record<string, object> {
+  const kept = Array.from({ length: days + 1 }, (_, day) => RETENTION_DAYS - day);
   const unlimited = { dailyRequests: null, endpoints: null };
-  return Object.fromEntries(days.map((retentionDays) => [planName(retentionDays), { ...unlimited, retentionDays }]));
+  return Object.fromEntries(kept.map((retentionDays) => [planName(retentionDays), { ...unlimited, retentionDays }]));
 }

@@ -13,10 +13,14 @@ export interface Operation {
   run: (installation: Installation, turn: number) => Promise<number>;
 }
 
-/** A share of the entries: from the oldest (0) to the newest (1). Rounds spread over them, and over the endpoints. */
-function nthOf({ rows }: Installation, from: number, to: number, turn: number): number {
-  const share = (turn * 0.618_033_988_75) % 1;
-  return Math.floor(rows.count * (from + (to - from) * share));
+/** Of the entries that retention leaves alone, from the oldest (0) to the newest (1). */
+function entryAt({ rows: { count, due } }: Installation, share: number): number {
+  return Math.floor(due + (count - due) * share);
+}
+
+/** An entry between two shares. Rounds spread over them, and over the endpoints. */
+function nthOf(on: Installation, from: number, to: number, turn: number): number {
+  return entryAt(on, from + (to - from) * ((turn * 0.618_033_988_75) % 1));
 }
 
 function endpointOf({ rows: { endpoints } }: Installation, n: number): string {
@@ -34,7 +38,7 @@ const CAPTURE_HEADERS = RAW_HEADERS.slice(2);
 
 export const CAPTURE: Operation = {
   name: 'capture',
-  times: 100,
+  times: 200,
   run: (installation, turn) =>
     ok(
       send(`${installation.url}/h/${endpointOf(installation, nthOf(installation, 0, 1, turn))}`, {
@@ -48,66 +52,66 @@ export const CAPTURE: Operation = {
 export const OPERATIONS: Operation[] = [
   CAPTURE,
   {
-    name: 'list, newest 50',
+    name: 'list, newest page',
     times: 40,
-    run: (on, turn) => ok(on.owner.list(endpointOf(on, nthOf(on, 0, 1, turn)))),
+    run: (on, turn) => ok(on.owner.list(endpointOf(on, nthOf(on, 0, 1, turn)), `?limit=${on.page}`)),
   },
   {
-    name: 'list, 50 before one deep inside',
+    name: 'list, page before one deep inside',
     times: 40,
     run(on, turn) {
       const n = nthOf(on, 0.6, 0.9, turn);
-      return ok(on.owner.list(endpointOf(on, n), `?before=${on.rows.idOf(n)}`));
+      return ok(on.owner.list(endpointOf(on, n), `?limit=${on.page}&before=${on.rows.idOf(n)}`));
     },
   },
   {
-    name: 'list by method, newest 50',
+    name: 'list by method, newest page',
     times: 10,
-    run: (on, turn) => ok(on.owner.list(endpointOf(on, nthOf(on, 0, 1, turn)), '?method=PUT')),
+    run: (on, turn) => ok(on.owner.list(endpointOf(on, nthOf(on, 0, 1, turn)), `?method=PUT&limit=${on.page}`)),
   },
   {
     name: 'count',
-    times: 60,
+    times: 100,
     run: (on, turn) => ok(on.owner.list(endpointOf(on, nthOf(on, 0, 1, turn)), '?limit=1')),
   },
   {
     name: 'detail',
-    times: 100,
+    times: 400,
     run: (on, turn) => ok(on.owner.entry(on.rows.idOf(nthOf(on, 0.6, 0.99, turn)))),
   },
   {
     name: 'delete of 1 entry',
-    times: 40,
-    run: (on, turn) => ok(on.owner.remove(on.rows.idOf(Math.floor(on.rows.count * 0.5) + turn))),
+    times: 80,
+    run: (on, turn) => ok(on.owner.remove(on.rows.idOf(entryAt(on, 0.5) + turn))),
   },
   {
     name: `delete of ${DELETED_AT_ONCE} entries`,
     times: 10,
     run(on, turn) {
-      const first = Math.floor(on.rows.count * 0.4) + turn * DELETED_AT_ONCE;
+      const first = entryAt(on, 0.1) + turn * DELETED_AT_ONCE;
       const ids = Array.from({ length: DELETED_AT_ONCE }, (_, i) => on.rows.idOf(first + i));
       return ok(on.owner.removeMany(ids));
     },
   },
-  {
-    name: 'retention, per entry',
-    times: 1,
-    async run(on) {
-      await on.retireADay();
-      return on.sweep('retired');
-    },
-  },
 ];
 
-/** The last ones, once each: the endpoint goes, and then its entries. */
+/** Runs once before the rounds, because one sweep is one run of its code. */
+export const RETENTION: Operation = {
+  name: 'retention, per entry',
+  times: 1,
+  run: (on) => on.sweep('retired', () => on.retireADay()),
+};
+
+/** Of those among many: their entries go later. */
 export const DELETE_ENDPOINT: Operation = {
   name: 'delete of an endpoint',
   times: 1,
   run: (on, turn) => ok(on.owner.removeEndpoint(on.rows.endpoints[turn] as string)),
 };
 
+/** Of the only endpoint; one sweep has 20 s, so it may leave some entries to the next one. */
 export const PURGE: Operation = {
-  name: 'entries of a deleted endpoint, per entry',
+  name: 'delete of an endpoint, per entry',
   times: 1,
-  run: (on) => on.sweep('purged'),
+  run: (on) => on.sweep('purged', () => ok(on.owner.removeEndpoint(on.rows.endpoints[0] as string))),
 };

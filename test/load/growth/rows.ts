@@ -3,10 +3,10 @@ import type { Pool } from 'mysql2/promise';
 import { idToBytes } from '../../../src/domain/ids.ts';
 import { DAY_MS } from '../../../src/domain/time.ts';
 
-/** Days of retention with which nothing is due; each round makes a day's entries due. */
+/** Days of retention with which nothing is due; each sweep makes a day's entries due. */
 export const RETENTION_DAYS = 90;
 /** Entries of each of the oldest days. */
-export const DUE_A_ROUND = 1_000;
+export const DUE_A_DAY = 1_000;
 
 export const BODY_BYTES = 1_024;
 
@@ -26,26 +26,23 @@ interface Stretch {
 export interface Rows {
   endpoints: readonly string[];
   count: number;
+  /** The first so many are there for retention. */
+  due: number;
   idOf(n: number): string;
 }
 
 /**
  * Stores entries in the order of their ids, without API and worker.
- * @param rounds so many of the oldest days have `DUE_A_ROUND` entries each; the later days have the others
+ * @param days so many of the oldest days have `DUE_A_DAY` entries each; the later days have the others
  */
-export async function storeRows(
-  pool: Pool,
-  endpoints: readonly string[],
-  count: number,
-  rounds: number,
-): Promise<Rows> {
+export async function storeRows(pool: Pool, endpoints: readonly string[], count: number, days: number): Promise<Rows> {
   const oldest = Date.now() - RETENTION_DAYS * DAY_MS;
-  const stretches = Array.from({ length: rounds }, (_, day): Stretch => {
+  const stretches = Array.from({ length: days }, (_, day): Stretch => {
     const start = oldest + day * DAY_MS + MARGIN_MS;
-    return { first: day * DUE_A_ROUND, count: DUE_A_ROUND, start, span: DAY_MS - 2 * MARGIN_MS };
+    return { first: day * DUE_A_DAY, count: DUE_A_DAY, start, span: DAY_MS - 2 * MARGIN_MS };
   });
-  const first = rounds * DUE_A_ROUND;
-  const start = oldest + rounds * DAY_MS + MARGIN_MS;
+  const first = days * DUE_A_DAY;
+  const start = oldest + days * DAY_MS + MARGIN_MS;
   stretches.push({ first, count: count - first, start, span: Date.now() - MARGIN_MS - start });
 
   await prepare(pool, endpoints);
@@ -64,7 +61,7 @@ export async function storeRows(
     const hex = ms.toString(16).padStart(12, '0');
     return `${hex.slice(0, 8)}-${hex.slice(8)}-7${hash.slice(0, 3)}-8${hash.slice(3, 6)}-${hash.slice(6, 18)}`;
   };
-  return { endpoints, count, idOf };
+  return { endpoints, count, due: first, idOf };
 }
 
 /** With settings for a fast fill; then waits until all is written, which would go on beside the measurements. */
