@@ -1,8 +1,9 @@
-import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { Cluster, type Redis, type RedisOptions } from 'ioredis';
 import type { RedisConfig } from '../config.ts';
 import { withDeadline } from '../deadline.ts';
 import { describeError, type Log } from '../log.ts';
 import { MasterConnector, TlsConnector, type ConnectorConstructor } from './connectors.ts';
+import { ReleasingRedis } from './releasing-redis.ts';
 import { slotConnector } from './slot-connector.ts';
 import { slotOf } from './slots.ts';
 
@@ -56,7 +57,7 @@ export function openRedis(config: RedisConfig, role: RedisRole, log: Log, tag?: 
   const redis =
     config.cluster.length > 0 && tag === undefined
       ? openCluster(config, role, options)
-      : new Redis({
+      : new ReleasingRedis({
           ...options,
           ...addressOf(config, tag),
           retryStrategy: (attempt) => Math.min(50 * attempt, 1_000),
