@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { bytesToId, idToBytes } from '../domain/ids.ts';
-import { removeShares, subtractStored, type EntryKey } from './removed-entries.ts';
+import { endpointsByKey, removeShares, subtractStored, type EntryKey } from './removed-entries.ts';
 import { ownedBy } from './requests.ts';
 import { userKey } from './users.ts';
 
@@ -15,7 +15,7 @@ export async function removeRequests(db: Knex, userId: string, ids: string[]): P
     .distinct<{ endpoint_id: Buffer }[]>('requests.endpoint_id');
   if (found.length === 0) return 0;
   return db.transaction(async (trx) => {
-    const locked = await trx('endpoints')
+    const locked = await endpointsByKey(trx)
       .where('user_id', userKey(userId))
       .whereIn(
         'id',
@@ -27,10 +27,8 @@ export async function removeRequests(db: Knex, userId: string, ids: string[]): P
     const entries = await entriesOf(trx, userId, locked, keys);
     if (entries.length === 0) return 0;
     const entryKeys = entries.map(({ id }) => id);
-    const removed = await trx('requests')
-      .whereIn('id', entryKeys)
-      .whereIn('endpoint_id', ownedIds(trx, userId))
-      .delete();
+    // Of endpoints that are known to be the user's: a subquery would lock others of them, out of order.
+    const removed = await trx('requests').whereIn('id', entryKeys).whereIn('endpoint_id', locked).delete();
     await removeShares(trx, entries, userId);
     await subtractStored(trx, entries, userId);
     return removed;
@@ -44,8 +42,4 @@ async function entriesOf(trx: Knex, userId: string, locked: Buffer[], keys: Buff
     .whereIn('requests.id', keys)
     .select<EntryKey[]>('requests.id', 'requests.endpoint_id');
   return entries.filter(({ endpoint_id }) => lockedIds.has(bytesToId(endpoint_id)));
-}
-
-function ownedIds(db: Knex, userId: string): Knex.QueryBuilder {
-  return db('endpoints').where('user_id', userKey(userId)).select('id');
 }

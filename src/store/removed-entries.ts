@@ -7,16 +7,13 @@ export interface EntryKey {
   endpoint_id: Buffer;
 }
 
-/*
- * What goes with entries that are deleted, in the transaction that locked their endpoints. `userId` is the owner of all
- * of them; the sweep has none, because it concerns all owners.
- */
+/* What goes with entries that are deleted. `userId` is the owner of all of them; the sweep names none. */
 
 /** Removes the links to entries. Looks in two steps, because endpoints times entries would be too many ranges. */
 export async function removeShares(trx: Knex, entries: readonly EntryKey[], userId?: string): Promise<void> {
   const removed = new Set(entries.map(({ id }) => bytesToId(id)));
   const shares = await trx('shares')
-    .whereIn('endpoint_id', [...countsOf(entries).keys()].map(idToBytes))
+    .whereIn('endpoint_id', endpointKeys(entries))
     .modify(ownedBy, userId)
     .whereNotNull('request_id')
     .select<{ id: Buffer; request_id: Buffer }[]>('id', 'request_id');
@@ -24,7 +21,7 @@ export async function removeShares(trx: Knex, entries: readonly EntryKey[], user
   if (ids.length > 0) await trx('shares').whereIn('id', ids).modify(ownedBy, userId).delete();
 }
 
-/** Subtracts entries from the counts of their endpoints. */
+/** Subtracts entries from the counts of their endpoints, which the transaction has locked. */
 export async function subtractStored(trx: Knex, entries: readonly EntryKey[], userId?: string): Promise<void> {
   const perEndpoint = [...countsOf(entries)].map(([endpointId, count]) => [idToBytes(endpointId), count] as const);
   await endpointsByKey(trx)
@@ -39,6 +36,11 @@ export async function subtractStored(trx: Knex, entries: readonly EntryKey[], us
         perEndpoint.flat(),
       ),
     });
+}
+
+/** The keys of their endpoints, each once. */
+export function endpointKeys(entries: readonly EntryKey[]): Buffer[] {
+  return [...countsOf(entries).keys()].map(idToBytes);
 }
 
 /** Endpoints for statements that lock several of them by id: other plans lock foreign rows, out of order. */

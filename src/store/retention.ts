@@ -1,7 +1,10 @@
 import type { Knex } from 'knex';
 import { bytesToId, firstIdAt, idToBytes } from '../domain/ids.ts';
-import { endpointsByKey, removeShares, subtractStored, type EntryKey } from './removed-entries.ts';
+import { endpointKeys, endpointsByKey, removeShares, subtractStored, type EntryKey } from './removed-entries.ts';
 import { userIdOf } from './users.ts';
+
+/** Bodies of one delete: a server with a binary log writes all of them to it, while the endpoints are locked. */
+const MAX_CHUNK_BYTES = 32 * 1024 * 1024;
 
 const FIRST_KEY = Buffer.alloc(16);
 const LAST_KEY = Buffer.alloc(16, 0xff);
@@ -95,8 +98,8 @@ export async function listOldestEntries(db: Knex, afterEndpoint: Buffer, limit: 
 }
 
 /**
- * Deletes up to `limit` old entries, in one transaction for all their endpoints: with one each, a day's entry of an
- * endpoint costs ten times what its capture did.
+ * Deletes up to `limit` old entries, in one transaction for all their endpoints: where each endpoint has one entry that
+ * is due, a transaction each cost ten times what its capture did.
  */
 export async function retireChunk(db: Knex, due: readonly DueEntries[], limit: number): Promise<DeletedChunk> {
   const { found, left } = await findDue(db, due, limit);
@@ -104,10 +107,7 @@ export async function retireChunk(db: Knex, due: readonly DueEntries[], limit: n
   return db.transaction(async (trx) => {
     // Locks the endpoints first, in the worker's order, like every other change of their entries.
     const locked = await endpointsByKey(trx)
-      .whereIn(
-        'id',
-        found.map(({ endpoint_id }) => endpoint_id),
-      )
+      .whereIn('id', endpointKeys(found))
       .orderBy('id')
       .forUpdate()
       .pluck<Buffer[]>('id');
@@ -139,11 +139,26 @@ async function findDue(
   const sql = `SELECT id, endpoint_id FROM requests FORCE INDEX (requests_endpoint_id) WHERE ${ranges}
     ORDER BY endpoint_id, id LIMIT ?`;
   const values = sorted.flatMap(({ endpointId, after, upTo }) => [endpointId, after, upTo]);
-  const [found] = (await db.raw(sql, [...values, limit])) as [EntryKey[]];
+  const [keys] = (await db.raw(sql, [...values, limit])) as [EntryKey[]];
+  const found = keys.length === 0 ? keys : await withinBytes(db, keys);
   const last = found.at(-1);
-  if (last === undefined || found.length < limit) return { found, left: [] };
+  if (last === undefined || (found.length === keys.length && keys.length < limit)) return { found, left: [] };
   const left = sorted.filter(({ endpointId }) => Buffer.compare(endpointId, last.endpoint_id) >= 0);
   return { found, left: left.map((range, i) => (i === 0 ? { ...range, after: last.id } : range)) };
+}
+
+/** As many of the first entries as have bodies of `MAX_CHUNK_BYTES` together, at least one. */
+async function withinBytes(db: Knex, keys: EntryKey[]): Promise<EntryKey[]> {
+  const rows = await db('requests')
+    .whereIn(
+      'id',
+      keys.map(({ id }) => id),
+    )
+    .select<{ id: Buffer; size: number }[]>('id', 'size');
+  const sizes = new Map(rows.map(({ id, size }) => [bytesToId(id), size]));
+  let bytes = 0;
+  const end = keys.findIndex(({ id }, i) => (bytes += sizes.get(bytesToId(id)) ?? 0) > MAX_CHUNK_BYTES && i > 0);
+  return end === -1 ? keys : keys.slice(0, end);
 }
 
 async function deleteEntries(db: Knex, entries: readonly EntryKey[]): Promise<void> {

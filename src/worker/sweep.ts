@@ -102,7 +102,7 @@ async function purgeDeletedEndpoints({ db, isOver }: SweepOptions, result: Sweep
 }
 
 /**
- * Visits all endpoints in key order; the next sweep continues where time runs out. Skips users whose plan was in
+ * Visits all endpoints in key order; the next sweep continues with the page in which time ran out. Skips users whose plan was in
  * dispute: the database decides, but the user's next token may change it before the next sweep.
  */
 async function retireOldEntries(options: SweepOptions, result: SweepResult): Promise<void> {
@@ -186,7 +186,7 @@ async function deleteInChunks(
     const chunk = await deleteChunk();
     total += chunk.deleted;
     ({ full } = chunk);
-    if (chunk.deleted > 0) await sleep(REST_FACTOR * (performance.now() - start));
+    if (full || chunk.deleted > 0) await sleep(REST_FACTOR * (performance.now() - start));
   }
   return total;
 }

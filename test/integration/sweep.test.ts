@@ -8,6 +8,7 @@ import { enqueueCaptures, findQueued } from '../../src/queue/capture-queue.ts';
 import { redisKeys } from '../../src/redis/keys.ts';
 import { requestSweep, openMaintenanceQueue } from '../../src/queue/maintenance-queue.ts';
 import { insertEndpoint, removeEndpoint } from '../../src/store/endpoints.ts';
+import { dueEntries, purgeChunk, retireChunk } from '../../src/store/retention.ts';
 import { removeRequests } from '../../src/store/remove-requests.ts';
 import { findShares, insertShare } from '../../src/store/shares.ts';
 import { persistBatches, type CaptureBatch } from '../../src/worker/persist.ts';
@@ -183,6 +184,52 @@ describe('retention', () => {
     await Promise.all([run(), ...byOwner, ...Array.from({ length: 20 }, () => store(id, 10))]);
     expect([(await idsOf(id)).length, await storedCount(id)]).toEqual([200, 200]);
   });
+});
+
+test.for(['retention', 'purge'])('%s deletes bodies of 32 MiB at a time, and larger ones alone', async (kind) => {
+  const { knex } = environment.db;
+  const id = await newEndpoint('free');
+  await store(id, 8, 8);
+  await knex('requests').update({ size: 12 * 2 ** 20 });
+  await knex('requests')
+    .where({ seq: 3 })
+    .update({ size: 40 * 2 ** 20 });
+  const remove = kind === 'purge' ? purgeChunk : retireChunk;
+  let left = [dueEntries(idToBytes(id), kind === 'purge' ? null : Date.now())];
+  const chunks: number[] = [];
+  while (left.length > 0) {
+    const chunk = await remove(knex, left, 500);
+    chunks.push(chunk.deleted);
+    ({ left } = chunk);
+  }
+  expect(chunks).toEqual([2, 1, 2, 2, 1]);
+  expect(await idsOf(id)).toEqual([]);
+});
+
+test('deletes by the owner, retention and captures lock endpoints in one order', async () => {
+  const { knex } = environment.db;
+  const endpoints = (await Promise.all(Array.from({ length: 8 }, () => newEndpoint('free')))).toSorted();
+  // The other way round in the index of the user.
+  for (const [i, id] of endpoints.entries())
+    await knex('endpoints')
+      .where({ id: idToBytes(id) })
+      .update({ created_at: new Date(Date.now() - i * HOUR_MS) });
+  for (let round = 0; round < 5; round += 1) {
+    const old = (await Promise.all(endpoints.map((id) => store(id, 12, 8)))).flat();
+    const byOwner = Array.from({ length: 6 }, (_, i) =>
+      removeRequests(
+        knex,
+        'free',
+        old.filter((_id, n) => n % 12 === i),
+      ),
+    );
+    const captures = Array.from({ length: 6 }, () => {
+      const batch = endpoints.toReversed().map((id) => makeCapture(id));
+      return persistBatches(environment.db.pool, [{ id: newTimeOrderedId(), day: DAY, captures: batch }]);
+    });
+    await Promise.all([run(), ...byOwner, ...captures]);
+  }
+  for (const id of endpoints) expect([(await idsOf(id)).length, await storedCount(id)]).toEqual([30, 30]);
 });
 
 describe('expiry', () => {

@@ -17,6 +17,7 @@ import { percentile } from '../support/statistics.ts';
 const FLAT = 1.3;
 const WARM_UP = 5;
 const PAGE = 50;
+const MAX_ROUNDS = 5;
 
 const [sizesGiven = '10000,10000@8,1000000,5000000', spreadsGiven = '1,1000', rounds = 5] = process.argv.slice(2);
 const sizes = sizesGiven.split(',').map((given): Size => {
@@ -24,6 +25,8 @@ const sizes = sizesGiven.split(',').map((given): Size => {
   return { count: count as number, poolMb };
 });
 const spreads = spreadsGiven.split(',').map(Number);
+if (!(Number(rounds) >= 1 && Number(rounds) <= MAX_ROUNDS))
+  throw new Error(`rounds must be 1 to ${MAX_ROUNDS}: 10,000 entries are not enough for more`);
 
 /** A round of an operation: milliseconds of each unit, and the CPU of all of them. */
 interface Round {

@@ -16,17 +16,29 @@ export function parseCpu(stat: string): number {
 
 /**
  * Measures the CPU time of one process in milliseconds, for work of less than some ticks: the scheduler counts
- * nanoseconds, but for each thread that lives. A thread that begins and ends between two readings is missed.
+ * nanoseconds, but for each thread that lives, so what a thread used since the last reading is lost when it ends.
  */
 export function openCpuMeter(pid: number): () => number {
-  const last = new Map<string, number>();
+  let last = new Map<string, number>();
   let total = 0;
   return () => {
+    const now = new Map<string, number>();
     for (const thread of readdirSync(`/proc/${pid}/task`)) {
-      const [used] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ').map(Number);
-      total += (used as number) - (last.get(thread) ?? 0);
-      last.set(thread, used as number);
+      const used = threadCpu(pid, thread);
+      if (used === undefined) continue;
+      now.set(thread, used);
+      total += used - (last.get(thread) ?? 0);
     }
+    last = now;
     return total / 1e6;
   };
+}
+
+function threadCpu(pid: number, thread: string): number | undefined {
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ')[0]);
+  } catch {
+    // It has ended meanwhile.
+    return undefined;
+  }
 }

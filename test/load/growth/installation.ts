@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Pool } from 'mysql2/promise';
 import { step } from '../../../src/local/progress.ts';
 import { openMaintenanceQueue, requestSweep } from '../../../src/queue/maintenance-queue.ts';
 import { client, mintToken, type Client } from '../../support/client.ts';
@@ -62,7 +63,7 @@ export async function install(
   const rows = await step(`Storing ${name} of ${endpoints} endpoints`, () =>
     filling(pool, () => storeRows(pool, ids, count, days)),
   );
-  if (poolMb !== undefined) await pool.query(`SET GLOBAL innodb_buffer_pool_size = ${poolMb * 2 ** 20}`);
+  if (poolMb !== undefined) await shrinkPool(pool, poolMb * 2 ** 20);
   const worker = await startRole('worker', env);
   const maintenance = openMaintenanceQueue(environment.redis, environment.config.redis.prefix);
   // From its log, because its metrics would cost it something.
@@ -107,6 +108,14 @@ export async function install(
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+async function shrinkPool(pool: Pool, bytes: number): Promise<void> {
+  await pool.query(`SET GLOBAL innodb_buffer_pool_size = ${bytes}`);
+  await eventually(async () => {
+    const [rows] = await pool.query('SELECT @@innodb_buffer_pool_size AS bytes');
+    return (rows as { bytes: number }[])[0]?.bytes === bytes;
+  });
 }
 
 function ownerOf(url: string, days: number): Client {
