@@ -15,7 +15,7 @@ import { persistBatches, type CaptureBatch } from '../../src/worker/persist.ts';
 import { sweep, type SweepOptions } from '../../src/worker/sweep.ts';
 import { captureOne, client, mintToken, send } from '../support/client.ts';
 import { makeCapture } from '../support/captures.ts';
-import { eventually, useEnvironment, type Environment } from '../support/environment.ts';
+import { closing, eventually, useEnvironment, type Environment } from '../support/environment.ts';
 
 const DAY = '2026-03-01';
 const TABLES = ['shares', 'requests', 'endpoints', 'purges', 'capture_batches', 'daily_usage', 'dead_letters'];
@@ -377,7 +377,9 @@ test('deletes of endpoints and entries race captures: nothing deleted reappears,
 });
 
 test('through the queue, with three workers: one schedule, expired endpoints are 410 and then 404 on every pod', async () => {
-  for (let i = 0; i < 3; i += 1) await environment.startWorker({ EXPIRED_GRACE_HOURS: '0' });
+  // Their schedule would run sweeps in later tests.
+  for (let i = 0; i < 3; i += 1)
+    closing(await environment.startWorker({ EXPIRED_GRACE_HOURS: '0' }), (worker) => worker.stop());
   const maintenance = openMaintenanceQueue(environment.redis, environment.config.redis.prefix);
   await eventually(async () => (await maintenance.getJobSchedulersCount()) === 1);
   const pods = [await environment.startApi(), await environment.startApi()];
