@@ -26,9 +26,11 @@ export async function removeRequests(db: Knex, userId: string, ids: string[]): P
       .pluck<Buffer[]>('id');
     const entries = await entriesOf(trx, userId, locked, keys);
     if (entries.length === 0) return 0;
-    const entryKeys = entries.map(({ id }) => id);
-    // Of endpoints that are known to be the user's: a subquery would lock others of them, out of order.
-    const removed = await trx('requests').whereIn('id', entryKeys).whereIn('endpoint_id', locked).delete();
+    const removed = await deleteOwned(
+      trx,
+      userId,
+      entries.map(({ id }) => id),
+    );
     await removeShares(trx, entries, userId);
     await subtractStored(trx, entries, userId);
     return removed;
@@ -42,4 +44,18 @@ async function entriesOf(trx: Knex, userId: string, locked: Buffer[], keys: Buff
     .whereIn('requests.id', keys)
     .select<EntryKey[]>('requests.id', 'requests.endpoint_id');
   return entries.filter(({ endpoint_id }) => lockedIds.has(bytesToId(endpoint_id)));
+}
+
+/**
+ * By key, and the endpoints by a join: with a list of them servers read pages of their other entries to choose an index
+ * (173 from the disk for 20 entries), and a subquery would lock others of the user's, out of order.
+ */
+async function deleteOwned(trx: Knex, userId: string, keys: Buffer[]): Promise<number> {
+  const [{ affectedRows }] = (await trx.raw(
+    `DELETE requests FROM requests FORCE INDEX (PRIMARY)
+     STRAIGHT_JOIN endpoints ON endpoints.id = requests.endpoint_id
+     WHERE requests.id IN (${keys.map(() => '?').join(',')}) AND endpoints.user_id = ?`,
+    [...keys, userKey(userId)],
+  )) as [{ affectedRows: number }];
+  return affectedRows;
 }
