@@ -11,17 +11,15 @@ export class ReleasingRedis extends Redis {
   override sendCommand(...args: Parameters<Redis['sendCommand']>): unknown {
     const [command] = args;
     const answer = super.sendCommand(...args);
-    const { resolve, reject } = command;
-    // Constants, which are allocated as other objects are. A `then` would hide rejections that nobody handles.
-    const resolved: typeof resolve = (value) => {
-      resolve(value);
-      command.args = [];
-    };
-    const rejected: typeof reject = (error) => {
-      reject(error);
-      command.args = [];
-    };
-    Object.assign(command, { resolve: resolved, reject: rejected });
+    // Functions that a function returns are allocated as other objects are. A `then` would hide unhandled rejections.
+    const releasing =
+      <T>(settle: (outcome: T) => void) =>
+      (outcome: T): void => {
+        settle(outcome);
+        command.args = [];
+      };
+    command.resolve = releasing(command.resolve);
+    command.reject = releasing(command.reject);
     return answer;
   }
 }

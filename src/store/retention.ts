@@ -2,11 +2,11 @@ import type { Knex } from 'knex';
 import { bytesToId, firstIdAt, idToBytes } from '../domain/ids.ts';
 import { endpointKeys, endpointsByKey, removeShares, subtractStored, type EntryKey } from './removed-entries.ts';
 import { userIdOf } from './users.ts';
+import { FIRST_KEY } from './window.ts';
 
 /** Bodies of one delete: a server with a binary log writes all of them to it, while the endpoints are locked. */
 const MAX_CHUNK_BYTES = 32 * 1024 * 1024;
 
-const FIRST_KEY = Buffer.alloc(16);
 const LAST_KEY = Buffer.alloc(16, 0xff);
 
 /*
@@ -56,7 +56,7 @@ export interface DeletedChunk {
 
 /** Deletes up to `limit` entries of deleted endpoints. Their links and rows in `purges` go when no entry is left. */
 export async function purgeChunk(db: Knex, due: readonly DueEntries[], limit: number): Promise<DeletedChunk> {
-  const { found, left } = await findDue(db, due, limit);
+  const { found, left } = await findEntries(db, due, limit);
   await deleteEntries(db, found);
   const unfinished = new Set(left.map(({ endpointId }) => bytesToId(endpointId)));
   const finished = due.map(({ endpointId }) => endpointId).filter((id) => !unfinished.has(bytesToId(id)));
@@ -102,7 +102,7 @@ export async function listOldestEntries(db: Knex, afterEndpoint: Buffer, limit: 
  * is due, a transaction each cost ten times what its capture did.
  */
 export async function retireChunk(db: Knex, due: readonly DueEntries[], limit: number): Promise<DeletedChunk> {
-  const { found, left } = await findDue(db, due, limit);
+  const { found, left } = await findEntries(db, due, limit);
   if (found.length === 0) return { deleted: 0, left };
   return db.transaction(async (trx) => {
     // Locks the endpoints first, in the worker's order, like every other change of their entries.
@@ -129,7 +129,7 @@ export async function retireChunk(db: Knex, due: readonly DueEntries[], limit: n
  * Finds the keys in the index only. A delete with a limit would sort all rows of the endpoint for each chunk, and a
  * search from the first key would read deleted rows again: with a million entries neither finished in ten minutes.
  */
-async function findDue(
+async function findEntries(
   db: Knex,
   due: readonly DueEntries[],
   limit: number,

@@ -19,6 +19,7 @@ import {
   type DueEntries,
   type OldestEntry,
 } from '../store/retention.ts';
+import { FIRST_KEY } from '../store/window.ts';
 
 const CHUNK_ROWS = 500;
 const ENDPOINTS_AT_ONCE = 200;
@@ -29,8 +30,6 @@ const LEDGER_KEEP_SECONDS = 7 * 86_400;
 
 /** For so long the holder of a share link learns that it has ended; then its token is unknown. */
 const ENDED_SHARE_KEEP_MS = 7 * DAY_MS;
-
-const FIRST_KEY = Buffer.alloc(16);
 
 export interface SweepOptions {
   db: Knex;
