@@ -2,12 +2,11 @@ import type { Knex } from 'knex';
 import { bytesToId, firstIdAt, idToBytes } from '../domain/ids.ts';
 import { endpointKeys, endpointsByKey, removeShares, subtractStored, type EntryKey } from './removed-entries.ts';
 import { userIdOf } from './users.ts';
-import { FIRST_KEY } from './window.ts';
+import { FIRST_KEY, LAST_KEY } from './window.ts';
 
 /** Bodies of one delete: a server with a binary log writes all of them to it, while the endpoints are locked. */
 const MAX_CHUNK_BYTES = 32 * 1024 * 1024;
 
-const LAST_KEY = Buffer.alloc(16, 0xff);
 
 /*
  * The statements of the sweep delete in chunks of rows, in key order: short transactions leave room for captures and

@@ -10,7 +10,7 @@ import { userKey } from './users.ts';
 const BATCH_BYTES = 16 * 1024 * 1024;
 
 export const FIRST_KEY = Buffer.alloc(16, 0);
-const LAST_KEY = Buffer.alloc(16, 0xff);
+export const LAST_KEY = Buffer.alloc(16, 0xff);
 
 export interface Place {
   id: Buffer;
