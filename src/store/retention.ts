@@ -7,7 +7,6 @@ import { FIRST_KEY, LAST_KEY } from './window.ts';
 /** Bodies of one delete: a server with a binary log writes all of them to it, while the endpoints are locked. */
 const MAX_CHUNK_BYTES = 32 * 1024 * 1024;
 
-
 /*
  * The statements of the sweep delete in chunks of rows, in key order: short transactions leave room for captures and
  * reads. They concern all owners, so they have no owner predicate.
